@@ -94,7 +94,7 @@ def main() -> None:
             photographs(source, count)
             for method in given.methods:
                 options = ["--method", method, "--scale", given.scale, "--input", str(source)]
-                options += ["--key-file", str(key), "--keep-recognisable"]  # time is measured, not privacy
+                options += ["--key-file", str(key), "--keep-recognizable"]  # time is measured, not privacy
                 times = best(["anonymize", *options], count)
                 rows.append((f"`anonymize --method {method}`", count, *(f"{seconds:.2f}" for seconds in times)))
     write(

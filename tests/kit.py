@@ -85,7 +85,7 @@ def archive(path: Path, pictures, train: int = 8, rows: Sequence[dict] = (), mas
 
 
 def noise(count: int, tile: int = 1, size: int = SIZE, seed: int = 0) -> np.ndarray:
-    """Pictures of squares of random colours, uint8 (count, size, size, 3). ``tile``: the side of a square."""
+    """Pictures of squares of random colors, uint8 (count, size, size, 3). ``tile``: the side of a square."""
     coarse = np.random.default_rng(seed).integers(0, 256, (count, size // tile, size // tile, 3), dtype=np.uint8)
     return coarse.repeat(tile, axis=1).repeat(tile, axis=2)
 
@@ -149,9 +149,9 @@ def networks(folder: Path, words: Sequence[str] = (), architecture: dict = ARCHI
     vision = {"image_size": SIZE, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
     facts = {**vision, "activation": "gelu", "text": text if words else None, **_semantics.OURS}
     checkpoints.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
-    recogniser = _recognition.Recogniser(IRSE(SIZE, WIDTHS, UNITS), SIZE)
+    recognizer = _recognition.Recognizer(IRSE(SIZE, WIDTHS, UNITS), SIZE)
     facts = {"widths": WIDTHS, "units": UNITS, "input_size": SIZE, "identities": 2}
-    checkpoints.save_checkpoint(paths["identity"], {"network": recogniser.network}, facts)
+    checkpoints.save_checkpoint(paths["identity"], {"network": recognizer.network}, facts)
     return paths
 
 
@@ -179,7 +179,7 @@ FIT = {
         "adversarial": 1, "password": 1, "identity": 2, "feature": 2, "wrong_feature": 1, "between_feature": 1,
         "pixels": 10, "reconstruction": 100,
     },
-    "margin": 0.0, "grey": 0.5, "steps": 6, "batch": 2, "learning_rate": 1e-3, "betas": [0.5, 0.999],
+    "margin": 0.0, "gray": 0.5, "steps": 6, "batch": 2, "learning_rate": 1e-3, "betas": [0.5, 0.999],
     "kernel_rate": 0.01, "cooldown": 0.5, "ema": 0.5, "samples_every": 3,
 }  # fmt: skip
 """Knobs of FIT for such pictures."""

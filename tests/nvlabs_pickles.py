@@ -28,7 +28,7 @@ NAMES = {
 }
 """What a snapshot names: pickle protocol 3 (Python 3.7, which NVlabs' README requires) and NumPy 1."""
 PARAMETERS = ("weight", "bias", "const", "noise_strength")
-"""The last part of the names of learnt tensors; the others are buffers."""
+"""The last part of the names of learned tensors; the others are buffers."""
 
 
 def snapshot(state: Mapping[str, Tensor], monkeypatch, conv_clamp: float | None = 256, activation: str = "lrelu",

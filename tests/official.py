@@ -53,13 +53,13 @@ def linear(at: str, outputs: int, inputs: int) -> Shapes:
 
 
 def norm(at: str, channels: int) -> Shapes:
-    """A layer normalisation."""
+    """A layer normalization."""
     return {f"{at}.weight": (channels,), f"{at}.bias": (channels,)}
 
 
 def batch_norm(at: str, channels: int, affine: bool = True) -> Shapes:
-    learnt = norm(at, channels) if affine else {}
-    return learnt | {
+    learned = norm(at, channels) if affine else {}
+    return learned | {
         f"{at}.running_mean": (channels,), f"{at}.running_var": (channels,), f"{at}.num_batches_tracked": (),
     }  # fmt: skip
 
@@ -189,7 +189,7 @@ def clip(patch: int) -> Shapes:
 
 
 def farl_heads() -> Shapes:
-    """The heads of FaRL's masked image modelling, besides CLIP (FacePerceiver/FaRL, farl/network/farl/model.py)."""
+    """The heads of FaRL's masked image modeling, besides CLIP (FacePerceiver/FaRL, farl/network/farl/model.py)."""
     heads = {"mask_token": (768,), "lm_head.weight": (8192, 768), **norm("ln_lm", 768)}
     return below("visual", heads | transformer("lm_transformer", 768, 1))
 
@@ -458,14 +458,14 @@ def _value(name: str, shape: tuple[int, ...], pool: Pool, spread: float | None) 
 
 
 def generator_values(size: int, seed: int) -> dict[str, Tensor]:
-    """Weights of `stylegan2`: initialised as in Karras et al. 2020, with a little noise and uneven biases."""
+    """Weights of `stylegan2`: initialized as in Karras et al. 2020, with a little noise and uneven biases."""
     pool, state = Pool(seed), {}
     taps = torch.tensor([1.0, 3.0, 3.0, 1.0])
     for name, shape in stylegan2(size).items():
         if name.endswith("kernel"):
             state[name] = torch.outer(taps, taps) / 64 * 4
         elif name.startswith("style.") and name.endswith("weight"):
-            state[name] = pool.take(shape, 100.0)  # equalised: the layer multiplies by its learning rate
+            state[name] = pool.take(shape, 100.0)  # equalized: the layer multiplies by its learning rate
         elif name.endswith(("bias", "noise.weight")):
             state[name] = float("modulation" in name) + 0.1 * pool.take(shape)
         else:
@@ -525,7 +525,7 @@ def old_rosinality(size: int) -> Callable[[int], dict]:
 
     def made(seed: int) -> dict:
         weights = {name: value for name, value in generator_values(size, seed).items() if "noises." not in name}
-        other = torch.nn.Linear(1, 1)  # stands for the discriminator; both optimisers are saved, too
+        other = torch.nn.Linear(1, 1)  # stands for the discriminator; both optimizers are saved, too
         adam = torch.optim.Adam(other.parameters(), lr=0.002).state_dict()
         return {"g": weights, "d": other.state_dict(), "g_ema": weights, "g_optim": adam, "d_optim": adam}
 

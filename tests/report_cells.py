@@ -9,7 +9,7 @@ from masquerade.params.blocks import StandIns
 CONTEXT = Context(
     scale="tiny",
     seeds=(0, 1),
-    stand_ins=StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={"facenet": "recogniser_a"}),
+    stand_ins=StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={"facenet": "recognizer_a"}),
     commit="abc1234",
     caution="Numbers mean nothing.",
 )
@@ -52,8 +52,8 @@ def cell(method, variant, re_id, fd, psnr, seed=0):
         "measurements": {f"data/tiny/measurements/synthetic_hq/{method}/{variant}/{seed}.parquet": "0f" * 16},
         "statement": {"faces": 10, "refused": 0, "epsilon": 6.0} if method == "identitydp" else {"faces": 10},
         "metrics": {
-            "re_identification_rate": {"recogniser_a": number(re_id)},
-            "frechet_distance": {"recogniser_a": number(fd, note="from 10 faces")},
+            "re_identification_rate": {"recognizer_a": number(re_id)},
+            "frechet_distance": {"recognizer_a": number(fd, note="from 10 faces")},
             "psnr": {"": number(psnr, spread=1.5, spread_of="faces")},
         },
     }

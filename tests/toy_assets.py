@@ -20,7 +20,7 @@ def remote(**known):
 
 def about(**known):
     return {
-        "title": "a network", "source": "a test", "roughly": "", "licence": "MIT", "terms": "", "steps": (),
+        "title": "a network", "source": "a test", "roughly": "", "license": "MIT", "terms": "", "steps": (),
         "redistribution": "anybody", "papers": (),
     } | known  # fmt: skip
 

@@ -23,7 +23,7 @@ PRINTED = "reference/toy/table1.yaml"
 MACHINE = {"system": "Linux x", "processor": "toy", "cores": 2, "gpu": "", "kernels": ""}
 CSV = (
     "row,method,variant,dataset,group,column,metric,part,judge,printed,measured,over,of,reason\n"
-    "Ours,fit,default,folder,Re-ID,CASIA(%),re_identification_rate,,recogniser_a,1.5,0.25,4,4,\n"
+    "Ours,fit,default,folder,Re-ID,CASIA(%),re_identification_rate,,recognizer_a,1.5,0.25,4,4,\n"
     "Ours,fit,default,folder,,PSNR,psnr,,,,31.5,4,4,\n"
     "Noise,gaussian_noise,sigma_9,folder,,PSNR,psnr,,,,,0,0,not in the matrix\n"
 )

@@ -56,24 +56,24 @@ def attributes(person: Person, shot: Shot, body: "Body") -> dict[str, bool]:
 def _described(p: Person, s: Shot) -> dict[str, bool]:
     """The attributes of which captions speak; none needs a measure of the body."""
     shows = p.style != "bald" and not (s.hat and p.style in HIDDEN_BY_HATS)
-    grey = p.grey > 0.5 and shows
+    gray = p.gray > 0.5 and shows
     wavy = p.curl > 0.35
     return {
         "5_o_Clock_Shadow": p.beard == "stubble",
         "Arched_Eyebrows": p.brow_arch > 0.60,
         "Bald": p.style == "bald",
         "Bangs": p.style == "fringe" and not s.hat,
-        "Black_Hair": p.hair_name == "black" and shows and not grey,
-        "Blond_Hair": p.hair_name == "blond" and shows and not grey,
-        "Brown_Hair": "brown" in p.hair_name and shows and not grey,
+        "Black_Hair": p.hair_name == "black" and shows and not gray,
+        "Blond_Hair": p.hair_name == "blond" and shows and not gray,
+        "Brown_Hair": "brown" in p.hair_name and shows and not gray,
         "Bushy_Eyebrows": p.brow_dense > 1.02,
         "Eyeglasses": bool(s.glasses),
         "Goatee": p.beard == "goatee",
-        "Gray_Hair": grey,
+        "Gray_Hair": gray,
         "Heavy_Makeup": s.makeup > 0.6,
         "Male": p.male,
         "Mouth_Slightly_Open": s.mouth_open > 0.15 or s.shows_teeth,
-        "Mustache": p.beard in ("moustache", "goatee", "full"),
+        "Mustache": p.beard in ("mustache", "goatee", "full"),
         "Smiling": s.expression == "happy",
         "Straight_Hair": not wavy and shows,
         "Wavy_Hair": wavy and shows,
@@ -89,7 +89,7 @@ MOODS = {
     "sad": "looking sad",
     "stern": "looking stern",
 }
-BEARDS = {"stubble": "stubble", "moustache": "a moustache", "goatee": "a goatee", "full": "a full beard"}
+BEARDS = {"stubble": "stubble", "mustache": "a moustache", "goatee": "a goatee", "full": "a full beard"}
 LENGTHS = {"long": "long ", "fringe": "long ", "medium": "shoulder-length ", "bob": "chin-length ", "buzz": "cropped "}
 """Style -> words for the length of the hair; other styles are short."""
 TIED = {"bun": " in a bun", "ponytail": " in a ponytail"}
@@ -100,7 +100,7 @@ def caption(person: Person, shot: Shot, formal: bool = False) -> str:
     """An English sentence that describes the picture, for the training of the text-image model.
 
     ``formal``: in the words that lreorg's templates use: a photo of a male or female person with heavy, light or no
-    makeup, and "gray" for "grey".
+    makeup, and "gray" in place of "grey".
     """
     p, s = person, shot
     known = _described(p, s)
@@ -133,14 +133,14 @@ def caption(person: Person, shot: Shot, formal: bool = False) -> str:
 
 
 def _hair(p: Person, formal: bool) -> str:
-    """Words for the hair: its form, length and colour."""
+    """Words for the hair: its form, length and color."""
     if p.style == "bald":
         return "a bald head"
-    grey = "gray" if formal else "grey"
-    colour = grey if p.grey > 0.5 else p.hair_name
+    gray = "gray" if formal else "grey"  # both spellings occur in captions, as in published ones
+    color = gray if p.gray > 0.5 else p.hair_name
     form = "curly" if p.curl > 0.7 else "wavy" if p.curl > 0.35 else "straight"
     if p.style in TIED:
-        return f"{form} {colour} hair{TIED[p.style]}"
+        return f"{form} {color} hair{TIED[p.style]}"
     if p.recede > RECEDING:
-        return f"receding {form} {colour} hair"
-    return f"{LENGTHS.get(p.style, 'short ')}{form} {colour} hair"
+        return f"receding {form} {color} hair"
+    return f"{LENGTHS.get(p.style, 'short ')}{form} {color} hair"

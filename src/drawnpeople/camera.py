@@ -10,7 +10,7 @@ from drawnpeople.kernels import kernel
 class Camera:
     """A pinhole camera that looks along +y, and the square of the picture that is cut out.
 
-    The picture has ``n`` samples a side; sample centres are whole numbers, x to the right, y down. ``metres`` is the
+    The picture has ``n`` samples a side; sample centers are whole numbers, x to the right, y down. ``metres`` is the
     width of a sample at the face.
     """
 
@@ -28,20 +28,20 @@ class Camera:
         axis = across + np.array([down[1], -down[0]])
         axis = axis / math.hypot(*axis)
         half = max(math.hypot(*across) * 2.0, math.hypot(*down) * 1.8)
-        centre = eyes + 0.1 * down
+        center = eyes + 0.1 * down
         cos, sin = math.cos(math.radians(roll)), math.sin(math.radians(roll))
         # A crop that turns to the left shows a head that leans to the right.
         right = np.array([cos * axis[0] + sin * axis[1], cos * axis[1] - sin * axis[0]])
         below = np.array([-right[1], right[0]])
         half *= zoom
-        centre = centre + 2 * half * (shift[0] * right + shift[1] * below)
+        center = center + 2 * half * (shift[0] * right + shift[1] * below)
         scale = n / (2 * half)
         self.metres = distance / scale
         turn = np.stack([right, below]) * scale
-        offset = np.array([(n - 1) / 2, (n - 1) / 2]) - [(row * centre).sum() for row in turn]
+        offset = np.array([(n - 1) / 2, (n - 1) / 2]) - [(row * center).sum() for row in turn]
         self._turn, self._offset = turn.astype(np.float32), offset.astype(np.float32)
         self._back = (np.stack([right, below], 1) / scale).astype(np.float32)
-        self._centre = centre.astype(np.float32)
+        self._center = center.astype(np.float32)
 
     def _flat(self, points: np.ndarray) -> np.ndarray:
         """Perspective: right and down at a distance of one metre."""
@@ -62,7 +62,7 @@ class Camera:
         middle = np.float32((self.n - 1) / 2)
         (a, b), (c, d) = self._back
         x, y = np.asarray(x, np.float32) - middle, np.asarray(y, np.float32) - middle
-        u, v = a * x + b * y + self._centre[0], c * x + d * y + self._centre[1]
+        u, v = a * x + b * y + self._center[0], c * x + d * y + self._center[1]
         depth = np.asarray(depth, np.float32)
         return np.stack([u * depth + self.eye[0], depth + self.eye[1], self.eye[2] - v * depth], -1)
 

@@ -30,10 +30,10 @@ class Garment:
             raise ValueError(f"no pattern is named {shot.pattern!r}: choose one of {', '.join(PATTERNS)}")
         rng = generator(shot.texture, "clothes")
         self.collar = shot.collar
-        self.colours = np.clip(np.asarray(shot.clothing, F), F(0.012), F(0.80))
+        self.colors = np.clip(np.asarray(shot.clothing, F), F(0.012), F(0.80))
         self.loose = float(rng.uniform(-0.006, 0.008))  # metres that the neckline is higher than usual
         self.tie = bool(rng.random() < 0.55)
-        self.shirt = _SHIRT if rng.random() < 0.6 else np.clip(self.colours[1] * F(0.4) + F(0.4), 0, F(0.75))
+        self.shirt = _SHIRT if rng.random() < 0.6 else np.clip(self.colors[1] * F(0.4) + F(0.4), 0, F(0.75))
         self.folds = rng.uniform(0.0, 6.28, 6).astype(F)
         self.width = F(rng.uniform(0.007, 0.028))  # of stripes and checks, metres
         self.upright = bool(rng.random() < 0.45)
@@ -55,26 +55,26 @@ class Garment:
             edge = F(0.600) + F(0.30) * (y + F(0.07))
         return (edge - z).astype(F)
 
-    def colour(self, points: np.ndarray, uv: np.ndarray) -> np.ndarray:
+    def color(self, points: np.ndarray, uv: np.ndarray) -> np.ndarray:
         """Linear light (N, 3) that the cloth reflects at places (N, 3) on the template."""
         points = np.ascontiguousarray(points, F)
-        shirt = self.shirt if self.collar == "jacket" else self.colours[0]
+        shirt = self.shirt if self.collar == "jacket" else self.colors[0]
         kind = PATTERNS.index(self.pattern)
-        both = np.concatenate([self.colours, shirt[None].astype(F)])
+        both = np.concatenate([self.colors, shirt[None].astype(F)])
         out = np.empty((len(points), 3), F)
         self._dye(points, both, kind, COLLARS.index(self.collar), out)
         return out
 
-    def dyed(self, points: np.ndarray, colour: np.ndarray) -> np.ndarray:
-        """As `colour`, for the vertices of a collar of one colour."""
+    def dyed(self, points: np.ndarray, color: np.ndarray) -> np.ndarray:
+        """As `color`, for the vertices of a collar of one color."""
         out = np.empty((len(points), 3), F)
-        both = np.stack([colour, self.colours[1], colour]).astype(F)
+        both = np.stack([color, self.colors[1], color]).astype(F)
         kind = PATTERNS.index(self.pattern if self.collar == "shirt" else "plain")
         self._dye(np.ascontiguousarray(points, F), both, kind, 0, out)
         return out
 
-    def _dye(self, points: np.ndarray, colours: np.ndarray, kind: int, collar: int, out: np.ndarray) -> None:
-        _dye(points, colours, kind, self.width, self.upright, self.folds, self.grain, self.deep, collar, out)
+    def _dye(self, points: np.ndarray, colors: np.ndarray, kind: int, collar: int, out: np.ndarray) -> None:
+        _dye(points, colors, kind, self.width, self.upright, self.folds, self.grain, self.deep, collar, out)
 
     def _buttoned(self) -> bool:
         return self.collar == "jacket" and self.tie
@@ -88,14 +88,14 @@ def garment(person: Person, shot: Shot) -> Garment:
 def things(person: Person, shot: Shot, body: Body) -> list[Thing]:
     """Collars, lapels and ties of the garment."""
     worn = Garment(shot)
-    main, second = worn.colours
+    main, second = worn.colors
     buttoned = worn._buttoned()
     if worn.collar == "turtle":
         return [_thing(body, worn, *_roll(), main)]
     if worn.collar in ("crew", "vee"):
         return [_thing(body, worn, *_band(worn.collar, round(worn.loose, 3)), main * F(0.93))]
-    colour = main if worn.collar == "shirt" else worn.shirt
-    parts = [_thing(body, worn, *_folded(buttoned), colour)]
+    color = main if worn.collar == "shirt" else worn.shirt
+    parts = [_thing(body, worn, *_folded(buttoned), color)]
     if worn.collar == "jacket":
         parts.append(_thing(body, worn, *_jacket(), main * F(0.95)))
         if worn.tie:
@@ -103,9 +103,9 @@ def things(person: Person, shot: Shot, body: Body) -> list[Thing]:
     return parts
 
 
-def _thing(body: Body, worn: Garment, points: np.ndarray, triangles: np.ndarray, colour: np.ndarray) -> Thing:
+def _thing(body: Body, worn: Garment, points: np.ndarray, triangles: np.ndarray, color: np.ndarray) -> Thing:
     flat = points.reshape(-1, 3)
-    return fitted(flat, body, triangles, worn.dyed(flat, colour), 0.02, LABEL["cloth"], rigid=False)
+    return fitted(flat, body, triangles, worn.dyed(flat, color), 0.02, LABEL["cloth"], rigid=False)
 
 
 def _around(angles: np.ndarray, heights: np.ndarray, offsets: np.ndarray, most: float = 0.13) -> np.ndarray:
@@ -200,7 +200,7 @@ def _jacket() -> tuple[np.ndarray, np.ndarray]:
     return points, sheet(len(rows), len(angles), closed=False)[:, ::-1].copy()
 
 
-def _tie(body: Body, worn: Garment, colour: np.ndarray) -> Thing:
+def _tie(body: Body, worn: Garment, color: np.ndarray) -> Thing:
     """A knot below the collar and the blade on the chest."""
     across = np.linspace(-1.0, 1.0, 9)
     down = np.concatenate([np.linspace(0.590, 0.560, 7), np.linspace(0.556, 0.455, 14)])
@@ -210,7 +210,7 @@ def _tie(body: Body, worn: Garment, colour: np.ndarray) -> Thing:
     angles = np.array([math.atan2(value, 0.055) for value in x.ravel()]).reshape(x.shape)
     off = bulge[:, None] * (1.0 - 0.55 * across**2) + 0.004
     points = _around(angles, down[:, None] + 0 * x, off)
-    main = np.clip(colour, F(0.015), F(0.5))
+    main = np.clip(color, F(0.015), F(0.5))
     stripe = (np.floor((points[..., 2] * F(70) + points[..., 0] * F(45)).astype(F)) % 2)[..., None]
     dye = main * (F(1.0) - F(0.35) * stripe * worn.grain)
     triangles = sheet(len(down), len(across), closed=False)
@@ -218,10 +218,10 @@ def _tie(body: Body, worn: Garment, colour: np.ndarray) -> Thing:
 
 
 @kernel
-def _dye(points, colours, kind, width, upright, folds, grain, deep, collar, out):
+def _dye(points, colors, kind, width, upright, folds, grain, deep, collar, out):
     """Fill out (N, 3): fabric with a pattern, folds and seams.
 
-    ``colours`` (3, 3): main, second, and of the shirt below a jacket.
+    ``colors`` (3, 3): main, second, and of the shirt below a jacket.
     """
     for i in range(points.shape[0]):
         x, y, z = points[i, 0], points[i, 1], points[i, 2]
@@ -252,7 +252,7 @@ def _dye(points, colours, kind, width, upright, folds, grain, deep, collar, out)
             place = (z - F(0.535)) / F(0.075)
             dz = (place - np.floor(place + F(0.5))) * F(0.075)
             if x * x + dz * dz < F(0.000025):
-                shade *= F(0.55) if colours[0, 1] > F(0.3) else F(2.2)
+                shade *= F(0.55) if colors[0, 1] > F(0.3) else F(2.2)
         for c in range(3):
-            base = colours[2, c] if below else colours[0, c]
-            out[i, c] = max((base + (colours[1, c] - base) * mix) * shade, F(0.004))
+            base = colors[2, c] if below else colors[0, c]
+            out[i, c] = max((base + (colors[1, c] - base) * mix) * shade, F(0.004))

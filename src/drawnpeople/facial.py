@@ -25,11 +25,11 @@ class Growth(NamedTuple):
 
 BEARDS = {
     "stubble": Growth(4200, 0.0016, 0.0010, 0.00030, 0.35, 3),
-    "moustache": Growth(8400, 0.009, 0.0025, 0.00085, 0.18, 5),
+    "mustache": Growth(8400, 0.009, 0.0025, 0.00085, 0.18, 5),
     "goatee": Growth(8400, 0.010, 0.0025, 0.00085, 0.18, 5),
     "full": Growth(8400, 0.013, 0.0025, 0.00085, 0.18, 5),
 }
-LASH_COLOUR = linear([0.07, 0.05, 0.045])
+LASH_COLOR = linear([0.07, 0.05, 0.045])
 
 
 def brows(person: Person, dense: float) -> list[Strands]:
@@ -50,16 +50,16 @@ def brows(person: Person, dense: float) -> list[Strands]:
     way = roots.unit(np.stack([np.sign(x), 0 * x, slope], 1))
     length = (0.0050 + 0.0035 * np.minimum(t * 4, 1) - 0.002 * t) * draw.uniform(0.7, 1.1, len(t))
     hairs = short(points, normals, way, length, 0.0009, 0.6, 4)
-    if person.hair_name in ("grey", "white"):
+    if person.hair_name in ("gray", "white"):
         tint = person.hair * (0.13 - 0.10 * person.melanin) + linear([0.16, 0.14, 0.13])  # brows turn last
     else:
         tint = np.minimum(person.hair, linear([0.42, 0.30, 0.21])) * 0.8 + 0.2 * linear([0.14, 0.10, 0.08])
-    colour = speckled(tint, len(keep), 0.15, draw)
+    color = speckled(tint, len(keep), 0.15, draw)
     width = 0.00032 / (0.4 + 0.6 * dense)
     made = []
     for name, side in (("l_brow", x < 0), ("r_brow", x >= 0)):
         skin = table.triangles[keep[side]], table.barycentric[keep[side]]
-        made.append(bare("brow", LABEL[name], hairs[side], normals[side], skin, colour[side], width))
+        made.append(bare("brow", LABEL[name], hairs[side], normals[side], skin, color[side], width))
     return made
 
 
@@ -79,14 +79,14 @@ def beard(person: Person, dense: float) -> list[Strands]:
     low = 0.55 + 0.45 * density[keep] * roots.ramp(-z, -0.70, -0.63)
     usual = plan.length if person.beard == "stubble" else person.beard_length
     length = usual * np.where(lip, 0.75, low) * draw.uniform(0.6, 1.05, len(x))
-    away = np.sign(x) * np.clip(np.abs(x) / 0.010, 0.2, 1)  # a moustache is combed to both sides
+    away = np.sign(x) * np.clip(np.abs(x) / 0.010, 0.2, 1)  # a mustache is combed to both sides
     sideways = np.where(lip, away * 0.95, away * 0.15 * (z < 0.65))
     way = np.stack([sideways, np.where(lip, 0, -0.15), np.where(lip, -0.75, -1.0)], 1)
     way = roots.unit(way + draw.normal(0, 0.16, way.shape) + plan.rise * normals)
     hairs = short(points, normals, way, length, plan.lift, 0.5, plan.points)
-    colour = speckled(person.hair * 0.75, len(keep), 0.22, draw)
+    color = speckled(person.hair * 0.75, len(keep), 0.22, draw)
     skin = table.triangles[keep], table.barycentric[keep]
-    return [bare("beard", -1, hairs, normals, skin, colour, plan.width / share, shine=0.1)]
+    return [bare("beard", -1, hairs, normals, skin, color, plan.width / share, shine=0.1)]
 
 
 def lashes(person: Person, dense: float) -> list[Strands]:
@@ -110,8 +110,8 @@ def lashes(person: Person, dense: float) -> list[Strands]:
     hairs = start[:, None] + length[:, None, None] * (t * way[:, None] + 0.45 * t * t * forwards)
     keep = start[:, 2] > np.where(start[:, 0] > 0, head.eyes[0, 2], head.eyes[1, 2])
     skin = picked[keep], shares[keep].astype(np.float32)
-    colour = np.repeat(LASH_COLOUR[None], keep.sum(), 0)
-    return [bare("lash", -1, hairs[keep].astype(np.float32), way[keep], skin, colour, 0.00028, shine=0.0)]
+    color = np.repeat(LASH_COLOR[None], keep.sum(), 0)
+    return [bare("lash", -1, hairs[keep].astype(np.float32), way[keep], skin, color, 0.00028, shine=0.0)]
 
 
 def short(points, normals, way, length, lift, press, count) -> np.ndarray:
@@ -124,11 +124,11 @@ def short(points, normals, way, length, lift, press, count) -> np.ndarray:
 
 
 def speckled(tint, count: int, amount: float, draw: np.random.Generator) -> np.ndarray:
-    """Colours (count, 3) around a colour."""
+    """Colors (count, 3) around a color."""
     return (np.asarray(tint, np.float64) * (1 + amount * draw.uniform(-1, 1, (count, 1)))).astype(np.float32)
 
 
-def bare(kind, label, hairs, normals, skin, colour, width, shine=0.25) -> Strands:
+def bare(kind, label, hairs, normals, skin, color, width, shine=0.25) -> Strands:
     """Hairs of the face: every hair is its own guide."""
     count, points = hairs.shape[:2]
     return Strands(
@@ -141,7 +141,7 @@ def bare(kind, label, hairs, normals, skin, colour, width, shine=0.25) -> Strand
         offset=np.zeros((count, 5), np.float32),
         reach=np.ones(count, np.float32),
         tone=np.ones(count, np.float32),
-        colour=colour,
+        color=color,
         width=width,
         clump=0.0,
         wave=(0.0, 0.03),

@@ -38,7 +38,7 @@ def frame(shot: Shot, body: Body) -> Frame:
     metal = bool(rng.random() < (0.8 if float(np.mean(shot.frame)) > 0.12 else 0.35))
     thick = rng.uniform(0.00055, 0.0008) if metal else rng.uniform(0.0013, 0.0023)
     eyes = np.stack([_middle(body.neutral[eye]) for eye in (template().left_eye, template().right_eye)])
-    centre = (eyes[0] + eyes[1]) * 0.5
+    center = (eyes[0] + eyes[1]) * 0.5
     size = 0.5 + 0.5 * float(eyes[0, 0] - eyes[1, 0]) / _SCALE_EYES
     wide, high, power = RIMS[shot.glasses]
     wide, high = wide * size * rng.uniform(0.95, 1.06), high * size * rng.uniform(0.92, 1.10)
@@ -52,12 +52,12 @@ def frame(shot: Shot, body: Body) -> Frame:
     inner = middle - wide * 0.985
     along = np.linspace(-1.0, 1.0, 11)
     bridge = np.stack([along * inner, _curve(inner * along, 0) - 0.0015, 0.0030 + 0.0035 * (1.0 - along**2)], 1)
-    front = np.concatenate([*rims, bridge]) + centre
+    front = np.concatenate([*rims, bridge]) + center
     forward = float(_blocked(front.astype(F), body.neutral[_around_eyes()]))
     hinge = np.array([middle + wide * 0.99, _curve(middle + wide, 0.006), 0.0065])
     lines = [*rims, bridge]
     for k, side in enumerate((1.0, -1.0)):
-        ear = _EAR[k] + body.shift[_ears()[k]] - centre
+        ear = _EAR[k] + body.shift[_ears()[k]] - center
         ear[1] += forward
         a = np.array([side * hinge[0], hinge[1], hinge[2]])
         b = np.array([ear[0] - side * 0.0055, ear[1] - 0.004, ear[2] + 0.003])
@@ -65,7 +65,7 @@ def frame(shot: Shot, body: Body) -> Frame:
         bow = np.array([side * 0.0035, 0.0, 0.0]) * (4.0 * t * (1.0 - t))
         hook = b + np.array([-side * 0.002, 0.026, -0.016]) * np.linspace(0.2, 1.0, 5)[:, None]
         lines.append(np.concatenate([a + (b - a) * t + bow, hook]))
-    lines = [(line + centre - np.array([0.0, forward, 0.0])).astype(F) for line in lines]
+    lines = [(line + center - np.array([0.0, forward, 0.0])).astype(F) for line in lines]
     heavier = thick * (1.0 if metal else 1.0 + 0.25 * np.clip(s, 0, 1))
     radii = [heavier * np.ones(45), heavier * np.ones(45), np.full(11, thick * 1.1)]
     radii += [np.full(19, thick * (1.25 if metal else 1.35))] * 2
@@ -137,10 +137,10 @@ def glaze(canvas, head: Head, light: Light) -> None:
     surface, number = (canvas.image, canvas.depth, canvas.label), LABEL["eye_g"]
     for points in flat[:2]:
         _lens(*surface, points, light.key, light.sky, strength, slant, at, number)
-    colour, rows = np.asarray(shot.frame, F), light.rows
+    color, rows = np.asarray(shot.frame, F), light.rows
     for points, radii in zip(flat, made.radii, strict=True):
         cover.fill(0)
-        _tube(*surface, points, radii / metres, colour, rows, made.metal, cover, number)
+        _tube(*surface, points, radii / metres, color, rows, made.metal, cover, number)
 
 
 @kernel
@@ -193,7 +193,7 @@ def _shadow(points, radii, depth, cover):
 
 
 @kernel
-def _tube(image, depth, label, points, radii, colour, light, metal, cover, number):
+def _tube(image, depth, label, points, radii, color, light, metal, cover, number):
     """A tube along points (k, 3) with radii in samples, in front of what is further away."""
     height, width = depth.shape
     for k in range(len(points) - 1):
@@ -226,9 +226,9 @@ def _tube(image, depth, label, points, radii, colour, light, metal, cover, numbe
                 share = (a - before) / (F(1) - before + F(1e-6))
                 for c in range(3):
                     around = light[2, c] * up + light[3, c] * (F(1) - up)
-                    lit = colour[c] * (F(0.8) * around + facing * light[1, c])
-                    lit += gloss * half * light[1, c] * (colour[c] + F(0.1))
-                    lit += (F(0.25) * colour[c] if metal else F(0.015)) * around
+                    lit = color[c] * (F(0.8) * around + facing * light[1, c])
+                    lit += gloss * half * light[1, c] * (color[c] + F(0.1))
+                    lit += (F(0.25) * color[c] if metal else F(0.015)) * around
                     image[y, x, c] += min(share, F(1)) * (lit - image[y, x, c])
                 cover[y, x] = a
                 if a > F(0.4):

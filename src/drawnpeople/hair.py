@@ -95,16 +95,16 @@ def bundle(person: Person, plan: Cut, points, away, at, draw: np.random.Generato
     clump_tone = 1 + 0.22 * draw.uniform(-1, 1, len(points))
     warm = 0.06 * draw.uniform(-1, 1, len(points))[parent]
     shade = clump_tone[parent] * (1 + 0.16 * draw.uniform(-1, 1, count))
-    colour = np.asarray(person.hair, np.float64) * shade[:, None] * np.stack([1 + warm, 0 * warm + 1, 1 - warm], 1)
-    silver = draw.random(count) < person.grey
+    color = np.asarray(person.hair, np.float64) * shade[:, None] * np.stack([1 + warm, 0 * warm + 1, 1 - warm], 1)
+    silver = draw.random(count) < person.gray
     light = np.array([0.30, 0.295, 0.29]) * (0.75 + 0.5 * draw.random(count))[:, None]
-    if person.hair_name not in ("grey", "white"):
-        colour = np.where(silver[:, None], light, colour)
+    if person.hair_name not in ("gray", "white"):
+        color = np.where(silver[:, None], light, color)
     tone = 0.55 + 0.45 * depth
     phase = (draw.uniform(0, 6.28, len(points))[parent] + draw.normal(0, 0.5, count)).astype(np.float32)
     return Strands(
         "hair", LABEL["hair"], points, away, None, parent, offset, reach.astype(np.float32), tone.astype(np.float32),
-        colour.astype(np.float32), plan.width / (0.12 + 0.88 * dense), plan.clump, plan.wave, phase,
+        color.astype(np.float32), plan.width / (0.12 + 0.88 * dense), plan.clump, plan.wave, phase,
         plan.shine, plan.root_dark,
     )  # fmt: skip
 
@@ -129,7 +129,7 @@ def density(samples: int) -> float:
 
 
 def under(person: Person, points: np.ndarray, lip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How much of the skin at points of the template the colour of hair hides: (scalp, beard), each in [0, 1]."""
+    """How much of the skin at points of the template the color of hair hides: (scalp, beard), each in [0, 1]."""
     scalp = np.zeros(len(points), np.float32)
     if person.style != "bald":
         height = roots.hairline(points, person.recede)
@@ -144,7 +144,7 @@ def under(person: Person, points: np.ndarray, lip: np.ndarray) -> tuple[np.ndarr
             scalp = scalp * (1 - 0.6 * line)
     density = np.zeros(len(points), np.float32)
     if person.beard != "none":
-        share = {"stubble": 0.45, "full": 0.85, "goatee": 0.8, "moustache": 0.8}[person.beard]
+        share = {"stubble": 0.45, "full": 0.85, "goatee": 0.8, "mustache": 0.8}[person.beard]
         density = roots.beard(points, lip, person.beard) * share
     elif person.male:
         density = roots.beard(points, lip, "stubble") * 0.12

@@ -38,15 +38,15 @@ def hat(shot: Shot, body: Body) -> list[Thing]:
         return []
     if shot.hat not in HATS:
         raise ValueError(f"no hat is named {shot.hat!r}: choose one of {', '.join(HATS)}")
-    colour = np.clip(np.asarray(shot.hat_colour, F), F(0.012), F(0.75))
-    if shot.hat == "brimmed hat":  # felt and straw have muted colours
-        colour = F(0.55) * colour + F(0.45) * colour.mean(dtype=F)
+    color = np.clip(np.asarray(shot.hat_color, F), F(0.012), F(0.75))
+    if shot.hat == "brimmed hat":  # felt and straw have muted colors
+        color = F(0.55) * color + F(0.45) * color.mean(dtype=F)
     rng = generator(shot.texture, "hat")
     parts = {"knitted hat": _knitted, "cap": _cap, "brimmed hat": _brimmed}[shot.hat]()
-    second = colour * F(rng.uniform(0.35, 0.8)) if rng.random() < 0.5 else colour
+    second = color * F(rng.uniform(0.35, 0.8)) if rng.random() < 0.5 else color
     made = []
     for points, triangles, tone, share in parts:
-        dye = (second + (colour - second) * share[..., None]) * tone[..., None]
+        dye = (second + (color - second) * share[..., None]) * tone[..., None]
         made.append(fitted(points, body, triangles, dye.reshape(-1, 3).astype(F), 0.03, LABEL["hat"], rigid=True))
     return made
 

@@ -12,16 +12,16 @@ def studio(s: Scene) -> None:
     """A paper or painted backdrop, brighter where a lamp is aimed at it."""
     depth = s.distance + s.one(0.8, 2.2)
     wide = 0.5 * FACE * depth / s.distance
-    colour = s.pick("backdrop") * (0.45 * s.sky + 0.38 * s.key)
+    color = s.pick("backdrop") * (0.45 * s.sky + 0.38 * s.key)
     edge = s.one(0.35, 0.95)
-    s.panel(-2 * wide, 2 * wide, -2 * wide, 2 * wide, depth, colour * edge * s.one(0.8, 1.1), colour * edge)
+    s.panel(-2 * wide, 2 * wide, -2 * wide, 2 * wide, depth, color * edge * s.one(0.8, 1.1), color * edge)
     reach = s.one(1.0, 2.0) * wide * (1.25 - 0.16 * np.arange(7))  # the lamp's spot, a stack of soft discs
-    tones = colour * (1.0 + 0.12 * np.arange(7))[:, None]
+    tones = color * (1.0 + 0.12 * np.arange(7))[:, None]
     x, z = s.one(-0.8, 0.8) * wide, s.one(-0.7, 0.6) * wide
     s.balls(np.full(7, x), depth, z, reach, reach, tones, tones, 0.28, 20.0)
     if s.chance(0.6):  # painted canvas
         k = 40
-        tones = colour * s.some(0.65, 1.4, k)[:, None]
+        tones = color * s.some(0.65, 1.4, k)[:, None]
         s.balls(
             s.some(-1.4, 1.4, k) * wide,
             depth,
@@ -35,7 +35,7 @@ def studio(s: Scene) -> None:
         )
     if s.chance(0.2):  # the end of the backdrop
         x = s.side * s.one(0.55, 0.9) * wide
-        s.panel(min(x, 3 * x), max(x, 3 * x), -2 * wide, 2 * wide, depth, colour * 0.45, colour * 0.35, soft=3.0)
+        s.panel(min(x, 3 * x), max(x, 3 * x), -2 * wide, 2 * wide, depth, color * 0.45, color * 0.35, soft=3.0)
     s.shoot(depth)
 
 
@@ -48,13 +48,13 @@ def _walls(s: Scene, dim: float):
     turn = s.one(0.15, 0.75)
     left = Wall(s, (corner, depth), -turn + math.pi)  # along the wall leads away from the corner, towards the camera
     right = Wall(s, (corner, depth), -(math.pi / 2 - turn))
-    colour = s.pick("wall")
+    color = s.pick("wall")
     bright, dark = s.one(0.9, 1.15), s.one(0.5, 0.85)
     if s.side > 0:
         bright, dark = dark, bright
     far = 3.0 * wide + 1.5
-    left.shade(-0.02, far, -3, 3, colour * light * bright * s.one(0.7, 0.9), colour * light * bright * s.one(1.0, 1.25))
-    right.shade(-0.02, far, -3, 3, colour * light * dark * s.one(0.75, 0.95), colour * light * dark * s.one(1.0, 1.3))
+    left.shade(-0.02, far, -3, 3, color * light * bright * s.one(0.7, 0.9), color * light * bright * s.one(1.0, 1.25))
+    right.shade(-0.02, far, -3, 3, color * light * dark * s.one(0.75, 0.95), color * light * dark * s.one(1.0, 1.3))
     return light, left, right, wide, depth, corner
 
 
@@ -84,13 +84,13 @@ def _curtain(
     s: Scene, wall: Wall, a0: float, a1: float, z0: float, z1: float, light, through: np.ndarray | float = 0.0
 ) -> None:
     """Cloth in upright folds; ``through`` adds light from behind it."""
-    colour = s.pick("cloth")
+    color = s.pick("cloth")
     k = max(4, round((a1 - a0) / s.one(0.05, 0.10)))
     width = s.some(0.5, 1.5, k)
     edges = a0 + (a1 - a0) * np.cumsum(np.concatenate([[0.0], width])) / width.sum()
     left, right = edges[:-1], edges[1:]
     middle = left + (right - left) * s.some(0.3, 0.7, k)
-    lit = colour * (light + through)
+    lit = color * (light + through)
     tone, dark = lit * s.some(0.85, 1.15, k)[:, None], lit * s.some(0.35, 0.7, k + 1)[:, None]
     wall.strips(left, middle, z0, z1, dark[:-1], tone)
     wall.strips(middle, right, z0, z1, tone, dark[1:])
@@ -99,12 +99,12 @@ def _curtain(
 def room(s: Scene) -> None:
     """A wall or a corner with a door, pictures, a lamp, a curtain or a cupboard."""
     light, left, right, wide, depth, _ = _walls(s, s.one(0.55, 1.15))
-    if s.chance(0.5):  # skirting of another colour, or a lower cupboard
+    if s.chance(0.5):  # skirting of another color, or a lower cupboard
         high = s.one(-0.55, -0.2) * wide
-        colour = s.pick("wood" if s.chance(0.6) else "wall") * light * 0.8
+        color = s.pick("wood" if s.chance(0.6) else "wall") * light * 0.8
         for wall in (left, right)[: 1 + int(s.chance(0.4))]:
-            wall.patch(-0.02, 4 * wide, -3, high, colour * 1.1, colour * 0.6)
-            wall.patch(-0.02, 4 * wide, high, high + 0.03, colour * 1.5)
+            wall.patch(-0.02, 4 * wide, -3, high, color * 1.1, color * 0.6)
+            wall.patch(-0.02, 4 * wide, high, high + 0.03, color * 1.5)
     things = [_door, _door, _frames, _frames, _frames, _lamp, _drape, _cupboard, _cupboard, _plant]
     for wall in (left, right):
         for _ in range(1 + int(s.chance(0.5))):
@@ -115,16 +115,16 @@ def room(s: Scene) -> None:
 def _door(s: Scene, wall: Wall, wide: float, light) -> None:
     a = s.one(0.1, 1.1) * wide
     b = a + s.one(0.75, 0.95)
-    colour = s.pick("wall", 0.2) if s.chance(0.5) else s.pick("wood")
-    wall.patch(a - 0.08, b + 0.08, -3, 0.62, colour * light * 1.12)
+    color = s.pick("wall", 0.2) if s.chance(0.5) else s.pick("wood")
+    wall.patch(a - 0.08, b + 0.08, -3, 0.62, color * light * 1.12)
     if s.chance(0.35):  # open: the next room
         inside = s.pick("wall") * light * s.one(0.15, 1.6)
         wall.patch(a, b, -3, 0.55, inside, inside * 0.6)
         return
-    wall.patch(a, b, -3, 0.55, colour * light * 0.92, colour * light * 0.75)
+    wall.patch(a, b, -3, 0.55, color * light * 0.92, color * light * 0.75)
     for z0, z1 in ((-0.25, 0.42), (-1.5, -0.4)):
-        wall.patch(a + 0.12, b - 0.12, z0, z1, colour * light * 0.7, colour * light * 1.0)
-        wall.patch(a + 0.15, b - 0.15, z0 + 0.03, z1 - 0.03, colour * light * 0.9, colour * light * 0.8)
+        wall.patch(a + 0.12, b - 0.12, z0, z1, color * light * 0.7, color * light * 1.0)
+        wall.patch(a + 0.15, b - 0.15, z0 + 0.03, z1 - 0.03, color * light * 0.9, color * light * 0.8)
     x, y, z = wall.at(a + 0.07, -0.42)
     s.ball(x, y, z, 0.035, 0.015, np.full(3, 0.8) * light)
 
@@ -159,12 +159,12 @@ def _drape(s: Scene, wall: Wall, wide: float, light) -> None:
 def _cupboard(s: Scene, wall: Wall, wide: float, light) -> None:
     a, b, top = s.one(0.1, 0.9) * wide, 0.0, s.one(-0.3, 0.7) * wide
     b = a + s.one(0.5, 1.2)
-    colour = s.pick("wood" if s.chance(0.6) else "wall") * light
-    wall.patch(a, b, -3, top, colour * 0.95, colour * 0.7, out=0.05)
-    wall.patch(a, b, top - 0.025, top, colour * 1.35, out=0.05)
+    color = s.pick("wood" if s.chance(0.6) else "wall") * light
+    wall.patch(a, b, -3, top, color * 0.95, color * 0.7, out=0.05)
+    wall.patch(a, b, top - 0.025, top, color * 1.35, out=0.05)
     a += 0.04
     while a < b:
-        wall.patch(a, a + 0.012, -3, top - 0.04, colour * 0.35, out=0.05)
+        wall.patch(a, a + 0.012, -3, top - 0.04, color * 0.35, out=0.05)
         a += s.one(0.25, 0.45)
     for _ in range(int(s.rng.integers(1, 5))):  # what stands on it
         x, y, z = wall.at(s.one(a - 0.8, b), top + 0.08, 0.2)
@@ -186,10 +186,8 @@ def _cupboard(s: Scene, wall: Wall, wide: float, light) -> None:
 def _plant(s: Scene, wall: Wall, wide: float, light) -> None:
     x, y, z = wall.at(s.one(0.2, 1.2) * wide, s.one(-0.8, 0.1) * wide, 0.3)
     k, size = int(s.rng.integers(14, 46)), s.one(0.6, 1.6)
-    colours = s.picks("leaf", k, 0.5) * light * s.some(0.6, 1.8, k)[:, None]
-    s.leaves(
-        x + s.some(-0.2, 0.2, k) * size, y, z + s.some(-0.1, 0.4, k) * size, s.some(0.02, 0.055, k) * size, colours
-    )
+    colors = s.picks("leaf", k, 0.5) * light * s.some(0.6, 1.8, k)[:, None]
+    s.leaves(x + s.some(-0.2, 0.2, k) * size, y, z + s.some(-0.1, 0.4, k) * size, s.some(0.02, 0.055, k) * size, colors)
 
 
 def window(s: Scene) -> None:
@@ -205,11 +203,11 @@ def window(s: Scene) -> None:
     left = s.one(-2.0, -0.3) * wide
     right = max(left + 0.7, s.one(0.2, 2.0) * wide)
     sill, top = s.one(-1.5, -0.35) * wide, s.one(0.7, 2.0) * wide
-    colour = s.pick("wall") * light
-    wall.patch(-6, left, -3, 3, colour, colour * 0.8)
-    wall.patch(right, 6, -3, 3, colour, colour * 0.8)
-    wall.patch(left, right, -3, sill, colour * 0.8, colour * 0.6)
-    wall.patch(left, right, top, 3, colour * 0.7)
+    color = s.pick("wall") * light
+    wall.patch(-6, left, -3, 3, color, color * 0.8)
+    wall.patch(right, 6, -3, 3, color, color * 0.8)
+    wall.patch(left, right, -3, sill, color * 0.8, color * 0.6)
+    wall.patch(left, right, top, 3, color * 0.7)
     wood = (s.pick("wood") if s.chance(0.3) else np.full(3, 0.62)) * light * 0.9
     wall.patch(left - 0.02, right + 0.02, sill - 0.04, sill + 0.02, wood * 1.6, wood)
     bar = s.one(0.03, 0.06)

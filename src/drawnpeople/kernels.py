@@ -234,7 +234,7 @@ def _catmull_rom(t, weight):
 def raster(points, triangles, first, ids, bary, depth):
     """Z-buffer: write into ids (H, W), bary (H, W, 3) and depth (H, W) the triangles that are nearest to the camera.
 
-    ``points`` (V, 3): x and y in samples, whose centres are whole numbers, and depth.
+    ``points`` (V, 3): x and y in samples, whose centers are whole numbers, and depth.
     Triangle t gets the number ``first`` + t.
     """
     height, width = depth.shape

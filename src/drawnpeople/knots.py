@@ -11,7 +11,7 @@ QUARTER = np.pi / 2
 
 
 def bun(person: Person, knot: np.ndarray, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Guides (g, k, 3) that wind around a ball, and the directions away from its centre (g, k, 3)."""
+    """Guides (g, k, 3) that wind around a ball, and the directions away from its center (g, k, 3)."""
     radius = 0.020 + 0.012 * min(1.4, person.length)
     axis = unit(np.array([0.0, 0.55, 0.8]) if knot[2] > 0.8 else np.array([0.0, 1.0, 0.1])).astype(np.float64)
     across, up = np.array([1.0, 0.0, 0.0]), np.array([0.0, axis[2], -axis[1]])

@@ -1,4 +1,4 @@
-"""Objects before the face: a hand, a cup, a microphone and a scarf, modelled from round limbs with a height."""
+"""Objects before the face: a hand, a cup, a microphone and a scarf, modeled from round limbs with a height."""
 
 import math
 
@@ -32,8 +32,8 @@ class Model:
     def one(self, low: float, high: float) -> float:
         return float(self.rng.uniform(low, high))
 
-    def material(self, colour, gloss: float, texture: float = SMOOTH) -> int:
-        self.materials.append((*(float(c) for c in colour), gloss, texture))
+    def material(self, color, gloss: float, texture: float = SMOOTH) -> int:
+        self.materials.append((*(float(c) for c in color), gloss, texture))
         return len(self.materials) - 1
 
     def limb(self, start, end, radii, material: int, flat: bool = False, squash: float = 1.0) -> None:
@@ -135,9 +135,9 @@ def _grip(m: Model, x: float, z: float, width: float, height: float, side: float
 def _cup(m: Model) -> None:
     """A mug that a hand holds below the lips."""
     side = 1.0 if m.rng.random() < 0.5 else -1.0
-    colour = linear(np.array(_CUPS[int(m.rng.integers(len(_CUPS)))]) / 255.0)
-    glaze = m.material(colour, 0.16)
-    inside = m.material(colour * F(0.35), 0.02)
+    color = linear(np.array(_CUPS[int(m.rng.integers(len(_CUPS)))]) / 255.0)
+    glaze = m.material(color, 0.16)
+    inside = m.material(color * F(0.35), 0.02)
     x, z = m.one(-0.012, 0.012), m.one(-0.016, 0.008)
     high, r = m.one(0.085, 0.105), m.one(0.038, 0.043)
     m.limb((x, z, 0.0), (x, z - high, 0.0), (r, r * m.one(0.80, 1.0)), glaze, flat=True)
@@ -159,8 +159,8 @@ def _cup(m: Model) -> None:
 def _microphone(m: Model) -> None:
     """A microphone in a fist below the mouth."""
     side = 1.0 if m.rng.random() < 0.5 else -1.0
-    grey = F(m.one(0.02, 0.22))
-    ball = m.material(np.array([1, 1, 1.03], F) * grey, 0.10, MESH)
+    gray = F(m.one(0.02, 0.22))
+    ball = m.material(np.array([1, 1, 1.03], F) * gray, 0.10, MESH)
     ring = m.material(np.array([0.30, 0.30, 0.31], F) * F(m.one(0.3, 1.2)), 0.5)
     body = m.material(np.array([0.022, 0.022, 0.024], F), 0.10)
     x, z, lean = m.one(-0.022, 0.022), m.one(-0.030, -0.008), side * m.one(0.05, 0.35)
@@ -175,7 +175,7 @@ def _microphone(m: Model) -> None:
 
 def _scarf(m: Model) -> None:
     """A scarf that is wound around neck, chin and mouth."""
-    main = np.clip(np.asarray(m.shot.hat_colour, F), F(0.03), F(0.6))
+    main = np.clip(np.asarray(m.shot.hat_color, F), F(0.03), F(0.6))
     second = np.clip(np.asarray(m.shot.clothing[1], F), F(0.03), F(0.6))
     wool = [m.material(main, 0.0, KNIT), m.material(main * F(0.82) if m.rng.random() < 0.6 else second, 0.0, KNIT)]
     top = m.one(-0.006, 0.012)

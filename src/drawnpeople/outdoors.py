@@ -27,13 +27,13 @@ def _trees(s: Scene, k: int, far, low, top, wide, light, green="leaf") -> None:
     up = np.sort(s.some(0.0, 1.0, k))[::-1]
     z, r = low + (top - low) * up * wave, s.some(0.07, 0.2, k) * wide
     tone = s.pick(green)
-    colours = (0.6 * tone + 0.4 * s.picks(green, k, 0.3)) * light * s.some(0.6, 1.3, k)[:, None]
-    s.balls(x, far, z, r, 0.8 * r, colours * 1.35, colours * 0.45)
+    colors = (0.6 * tone + 0.4 * s.picks(green, k, 0.3)) * light * s.some(0.6, 1.3, k)[:, None]
+    s.balls(x, far, z, r, 0.8 * r, colors * 1.35, colors * 0.45)
     k *= 2  # lit twigs and dark gaps
     i = s.rng.integers(len(x), size=k)
     x, z, r = x[i] + s.some(-0.8, 0.8, k) * r[i], z[i] + s.some(-0.6, 0.7, k) * r[i], s.some(0.12, 0.35, k) * r[i]
-    colours = colours[i] * s.some(0.3, 1.9, k)[:, None]
-    s.balls(x, far, z, r, r, colours, colours * 0.8, 0.8)
+    colors = colors[i] * s.some(0.3, 1.9, k)[:, None]
+    s.balls(x, far, z, r, r, colors, colors * 0.8, 0.8)
 
 
 def _houses(s: Scene, depth: float, wide: float, horizon: float, light) -> None:
@@ -41,14 +41,14 @@ def _houses(s: Scene, depth: float, wide: float, horizon: float, light) -> None:
     x = -s.one(1.3, 1.9) * wide
     while x < 1.3 * wide:
         w, top = s.one(0.4, 1.0) * wide, horizon + s.one(0.1, 1.1) * wide
-        colour = s.pick("facade", 0.2) * light * s.one(0.4, 1.0)
-        s.panel(x, x + w, -3 * wide, top, depth, colour, colour * 0.85)
+        color = s.pick("facade", 0.2) * light * s.one(0.4, 1.0)
+        s.panel(x, x + w, -3 * wide, top, depth, color, color * 0.85)
         columns, rise = int(s.rng.integers(2, 5)), s.one(0.2, 0.34) * wide
         step, rows = w / columns, max(1, int((top + 1.2 * wide) / rise))
         a = (x + (0.25 + np.arange(columns)) * step)[None].repeat(rows, 0).ravel()
         z = (top - (0.5 + np.arange(rows)) * rise)[:, None].repeat(columns, 1).ravel()
         k = len(a)
-        panes = colour * s.some(0.12, 0.5, k)[:, None] + SKY_WHITE * light * (0.4 * (s.rng.random((k, 1)) < 0.2))
+        panes = color * s.some(0.12, 0.5, k)[:, None] + SKY_WHITE * light * (0.4 * (s.rng.random((k, 1)) < 0.2))
         s.panels(a, a + 0.5 * step, z - 0.55 * rise, z, depth, panes, panes * 0.7)
         x += w * s.one(1.0, 1.15)
 
@@ -81,10 +81,10 @@ def street(s: Scene) -> None:
         while y > near:  # from far to near
             length = s.one(6, 14)
             y0 = max(y - length, near - 3.0)
-            colour = s.pick("facade", 0.2) * (light * shade + (0 if sign == s.side else 0.6) * sun)
+            color = s.pick("facade", 0.2) * (light * shade + (0 if sign == s.side else 0.6) * sun)
             top = s.one(6, 16)
             wall = (at(edge, y, eye), at(edge, y, top), at(edge, y0, top), at(edge, y0, eye))
-            s.quad(wall, colour * 0.9, colour * 1.05)
+            s.quad(wall, color * 0.9, color * 1.05)
             rows, columns = 4, max(1, int((y - y0 - 1.0) / 2.2))
             k = rows * columns
             a = (y - 0.8 - 2.2 * np.arange(columns))[None].repeat(rows, 0).ravel()
@@ -120,10 +120,10 @@ def street(s: Scene) -> None:
 
 
 def _car(s: Scene, x, y, z, light, sky) -> None:
-    colour = s.pick("car") * light
+    color = s.pick("car") * light
     w = s.one(0.85, 1.0)
     s.panel(x - w - 0.1, x + w + 0.1, z - 0.02, z + 0.25, y, np.full(3, 0.01), alpha=0.8)
-    s.panel(x - w, x + w, z + 0.25, z + 0.95, y, colour * 1.3, colour * 0.5)
+    s.panel(x - w, x + w, z + 0.25, z + 0.95, y, color * 1.3, color * 0.5)
     s.quad(
         (
             (x - 0.75 * w, y, z + 1.45),
@@ -134,7 +134,7 @@ def _car(s: Scene, x, y, z, light, sky) -> None:
         0.5 * sky + 0.02,
         0.12 * sky,
     )
-    s.panel(x - 0.7 * w, x + 0.7 * w, z + 1.40, z + 1.5, y, colour * 1.6)
+    s.panel(x - 0.7 * w, x + 0.7 * w, z + 1.40, z + 1.5, y, color * 1.6)
     lamp = LINEAR["signal"][0] * s.one(0.5, 3) if s.chance(0.5) else np.array([1.0, 0.95, 0.85]) * s.one(1, 8)
     for side in (-1, 1):
         s.ball(x + side * 0.75 * w, y, z + 0.72, 0.12, 0.08, lamp)
@@ -217,9 +217,9 @@ def _crown(s: Scene, x, y, z, size, light, green) -> None:
     inside = u * u + v * v < 1.0
     u, v = u[inside], v[inside]
     k = len(u)
-    colours = s.picks(green, k, 0.3) * light * (0.85 + 0.6 * v + 0.5 * s.rng.random(k))[:, None]
+    colors = s.picks(green, k, 0.3) * light * (0.85 + 0.6 * v + 0.5 * s.rng.random(k))[:, None]
     r = s.some(0.05, 0.16, k) * size
-    s.balls(x + u * size, y, z + v * size * 0.8, r, r * 0.9, colours * 1.3, colours * 0.7, 0.9)
+    s.balls(x + u * size, y, z + v * size * 0.8, r, r * 0.9, colors * 1.3, colors * 0.7, 0.9)
 
 
 def foliage(s: Scene) -> None:
@@ -271,7 +271,7 @@ def night(s: Scene) -> None:
     k = int(s.rng.integers(8, 34))
     hue = "lamp" if s.chance(0.55) else "signal"
     few = s.rng.random((k, 1)) < 0.6
-    colours = np.where(few, s.picks("lamp", k), s.picks(hue, k)) * s.some(2.0, 26.0, k)[:, None]
+    colors = np.where(few, s.picks("lamp", k), s.picks(hue, k)) * s.some(2.0, 26.0, k)[:, None]
     r, z = s.some(0.008, 0.020, k) * wide, horizon + s.rng.normal(size=k) * 0.33 * wide
-    s.balls(s.some(-1.25, 1.25, k) * wide, far, z, r, r, colours, colours)
+    s.balls(s.some(-1.25, 1.25, k) * wide, far, z, r, r, colors, colors)
     s.shoot(far)

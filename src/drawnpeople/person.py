@@ -1,4 +1,4 @@
-"""The constant features of one drawn person: shape of the head, colouring, hair, age and habits."""
+"""The constant features of one drawn person: shape of the head, coloring, hair, age and habits."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Person:
-    """Lengths in metres, colours in linear light, tendencies in [0, 1], unless a comment says otherwise."""
+    """Lengths in metres, colors in linear light, tendencies in [0, 1], unless a comment says otherwise."""
 
     male: bool
     age: float  # years
@@ -29,13 +29,13 @@ class Person:
     brow_dense: float  # 0.4 sparse .. 1.3 bushy
     brow_height: float  # metres above the template's brows
     brow_arch: float  # 0 straight .. 1 arched
-    beard: str  # none, stubble, moustache, goatee, full
+    beard: str  # none, stubble, mustache, goatee, full
     beard_length: float
     # hair
     style: str  # one of STYLES
     hair: np.ndarray  # (3,)
-    hair_name: str  # black, dark brown, brown, light brown, blond, red, grey, white
-    grey: float
+    hair_name: str  # black, dark brown, brown, light brown, blond, red, gray, white
+    gray: float
     curl: float  # 0 straight, 0.5 wavy, 1 curly
     length: float  # factor on the length of the style
     recede: float  # metres that the hairline has moved back at the temples

@@ -78,8 +78,8 @@ def draw(figure: Figure, shot: Shot, size: int, supersampling: int = 2) -> Drawi
         light.block(head.carry_thing(thing), thing.triangles)
     _surfaces(canvas, head, light, things, garment, cover)
     for one, points in carried:
-        colours = strands.lit(one, points, head, light)
-        strands.lay(canvas, one, head.camera.project(points), colours, head.camera.metres)
+        colors = strands.lit(one, points, head, light)
+        strands.lay(canvas, one, head.camera.project(points), colors, head.camera.metres)
     props.glaze(canvas, head, light)
     props.occlude(canvas.image, canvas.label, shot, head.camera, head)
     middle = supersampling // 2
@@ -101,14 +101,14 @@ def _surfaces(
     points = np.concatenate([head.points, *moved])
     first = np.cumsum([len(head.points), *(len(part) for part in moved)])[:-1]
     triangles = np.concatenate([solid, *(t.triangles + np.int32(at) for t, at in zip(things, first, strict=True))])
-    values = np.zeros((len(points), 14 + len(skin.MAPS)), F)  # point, normal, place, cover, maps; colour and gloss
+    values = np.zeros((len(points), 14 + len(skin.MAPS)), F)  # point, normal, place, cover, maps; color and gloss
     of_head = values[: len(head.points)]
     of_head[:, 3:6], of_head[:, 6:9], of_head[:, 9] = head.normals, base.vertices, cover
     values[:, :3], of_head[:, 10:-4] = points, skin.maps()
     for thing, part, at in zip(things, moved, first, strict=True):
         of_thing = values[at : at + len(part)]
         of_thing[:, 3:6] = normals(part, thing.triangles)
-        of_thing[:, -4:-1], of_thing[:, -1] = thing.colour, thing.gloss
+        of_thing[:, -4:-1], of_thing[:, -1] = thing.color, thing.gloss
     ids, bary = np.full((n, n), -1, np.int32), np.zeros((n, n, 3), F)
     seen_at = head.camera.project(points)
     seen_at[base.lining, 2] += INSIDE
@@ -131,7 +131,7 @@ def _surfaces(
     speckle = bilinear(skin.noise(), uv[:, 0] * F(3072) + offset[0], uv[:, 1] * F(3072) + offset[1])
     skin.paint(visible, maps, masks, speckle, *hair.under(person, visible.place, masks[:, 0]), tone)
     skin.paint_eyes(visible, head.eyes, _aim(head), tone.iris)
-    visible.albedo[cloth] = garment.colour(visible.place[cloth], uv[cloth])
+    visible.albedo[cloth] = garment.color(visible.place[cloth], uv[cloth])
     visible.albedo[worn], visible.gloss[worn] = own[worn, :3], own[worn, 3]
     canvas.image.reshape(-1, 3)[at] = shade(visible, light, head.camera.eye, head.camera.metres, at, n)
     label = regions.parts(visible.place, material, masks)

@@ -69,12 +69,12 @@ def beard(place: np.ndarray, lips: np.ndarray, kind: str = "full") -> np.ndarray
     x, y, z = np.abs(place[:, 0]), place[:, 1], place[:, 2]
     lip = np.clip((0.6845 - 0.10 * x - z) / 0.004, 0, 1) * np.clip((0.031 - x) / 0.006, 0, 1)
     lip = lip * np.clip((z - 0.6635 + 0.35 * np.clip(x - 0.018, 0, 1)) / 0.002, 0, 1) * (y < -0.118)
-    if kind in ("moustache", "goatee"):
+    if kind in ("mustache", "goatee"):
         sides = np.clip((0.0345 - x) / 0.007, 0, 1) * np.clip((x - 0.0225) / 0.004, 0, 1)
         sides = sides * (z < 0.672) * (z > 0.640) * (y < -0.1)
         chin = np.clip((0.031 - x - 0.25 * np.clip(z - 0.640, 0, 1)) / 0.008, 0, 1)
         chin = chin * ramp(z, 0.613, 0.621) * (z < 0.6505) * (y < -0.085)
-        density = lip if kind == "moustache" else np.maximum(np.maximum(lip, sides), chin)
+        density = lip if kind == "mustache" else np.maximum(np.maximum(lip, sides), chin)
     elif kind == "none":
         density = np.zeros_like(x)
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from drawnpeople.colours import IRIS, hair_colour
+from drawnpeople.colors import IRIS, hair_color
 from drawnpeople.features import sample_features
 from drawnpeople.labels import linear
 from drawnpeople.person import Person
@@ -18,7 +18,7 @@ from drawnpeople.template import template
 YOUNGEST, OLDEST = 16.0, 86.0
 """Years. The template has no children."""
 
-BEARDS = {"none": 0.0, "stubble": 0.0022, "moustache": 0.008, "goatee": 0.010, "full": 0.013}
+BEARDS = {"none": 0.0, "stubble": 0.0022, "mustache": 0.008, "goatee": 0.010, "full": 0.013}
 """Kind of beard -> usual length in metres."""
 
 
@@ -128,18 +128,18 @@ def _hair(
         },
     )
     turning = rng.normal(50.0, 8.0)
-    grey = float(np.clip((age - turning) / 15.0, 0.0, 1.0)) if age > 36.0 else 0.0
+    gray = float(np.clip((age - turning) / 15.0, 0.0, 1.0)) if age > 36.0 else 0.0
     dyed = rng.random() < (0.05 if male else 0.28)
-    grey *= 0.15 if dyed else 1.0
-    colour = hair_colour(rng, name, grey)
+    gray *= 0.15 if dyed else 1.0
+    color = hair_color(rng, name, gray)
     style = _style(rng, male, age, old, float(ancestry[0]))
     curl = _curl(rng, style, ancestry)
     loss = max(0.0, rng.normal(0.004 + 0.010 * (age > 30.0), 0.009) + 0.012 * old)
     return {
         "style": style,
-        "hair": colour,
-        "hair_name": "white" if grey > 0.85 else "grey" if grey > 0.5 else name,
-        "grey": grey,
+        "hair": color,
+        "hair_name": "white" if gray > 0.85 else "gray" if gray > 0.5 else name,
+        "gray": gray,
         "curl": curl,
         "length": float(rng.uniform(0.75, 1.30)),
         "recede": float(min(loss, 0.034)) * (1.0 if male else 0.15),
@@ -201,7 +201,7 @@ def _iris(rng: np.random.Generator, fair: float, hair_name: str) -> np.ndarray:
             "hazel": 0.05 + 0.30 * pale,
             "green": 0.30 * pale,
             "blue": 0.75 * pale,
-            "grey": 0.25 * pale,
+            "gray": 0.25 * pale,
         },
     )
     return np.clip(linear(IRIS[name]) * np.float32(rng.uniform(0.8, 1.25)), 0.01, 0.6).astype(np.float32)
@@ -216,7 +216,7 @@ def _brows(rng: np.random.Generator, male: bool, old: float) -> dict[str, Any]:
 
 
 def _beard(rng: np.random.Generator, male: bool, age: float) -> dict[str, Any]:
-    kind = _pick(rng, {"none": 0.48, "stubble": 0.18, "moustache": 0.08, "goatee": 0.10, "full": 0.16})
+    kind = _pick(rng, {"none": 0.48, "stubble": 0.18, "mustache": 0.08, "goatee": 0.10, "full": 0.16})
     factor = float(rng.uniform(0.45, 1.3))
     if not male or age < 19.0:
         kind = "none"

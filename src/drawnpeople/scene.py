@@ -29,7 +29,7 @@ PALETTES = {
     "lamp": "ffd696 ffe2b2 fff0d6 ffc478 ecf2ff ffce8c",
     "signal": "ff4632 ff503c ffaa50 78ebaa 96beff ffe2b2",
 }
-"""sRGB colours of materials, as hexadecimal numbers; large surfaces are muted."""
+"""sRGB colors of materials, as hexadecimal numbers; large surfaces are muted."""
 
 LINEAR = {
     name: np.array([[(int(code[k : k + 2], 16) / 255.0) ** 2.2 for k in (0, 2, 4)] for code in codes.split()])
@@ -62,20 +62,20 @@ class Scene:
         return self.rng.random() < probability
 
     def pick(self, palette, spread: float = 0.10) -> np.ndarray:
-        """One colour of a palette of sRGB triples, in linear light, a little brighter or darker than there."""
-        colour = LINEAR[palette][int(self.rng.integers(len(LINEAR[palette])))]
-        return colour * (1.0 + spread * (2.0 * self.rng.random() - 1.0))
+        """One color of a palette of sRGB triples, in linear light, a little brighter or darker than there."""
+        color = LINEAR[palette][int(self.rng.integers(len(LINEAR[palette])))]
+        return color * (1.0 + spread * (2.0 * self.rng.random() - 1.0))
 
     def some(self, low: float, high: float, count: int) -> np.ndarray:
         return low + (high - low) * self.rng.random(count)
 
     def picks(self, palette, count: int, spread: float = 0.10) -> np.ndarray:
-        """Several colours of a palette, (count, 3)."""
-        colours = LINEAR[palette][self.rng.integers(len(LINEAR[palette]), size=count)]
-        return colours * (1.0 + spread * (2.0 * self.rng.random((count, 1)) - 1.0))
+        """Several colors of a palette, (count, 3)."""
+        colors = LINEAR[palette][self.rng.integers(len(LINEAR[palette]), size=count)]
+        return colors * (1.0 + spread * (2.0 * self.rng.random((count, 1)) - 1.0))
 
     def quad(self, corners, near, far=None, alpha=1.0, soft=0.5) -> None:
-        """A flat quadrilateral: colour ``near`` at the edge of its first two corners, ``far`` at the opposite edge."""
+        """A flat quadrilateral: color ``near`` at the edge of its first two corners, ``far`` at the opposite edge."""
         far = near if far is None else far
         (ax, ay, az), (bx, by, bz), (cx, cy, cz), (dx, dy, dz) = corners
         self.single.append((0.0, ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz, *near, *far, alpha, soft))
@@ -104,12 +104,12 @@ class Scene:
     def balls(
         self, x, y, z, wide, high, top, bottom, alpha: np.ndarray | float = 1.0, soft: np.ndarray | float = 0.5
     ) -> None:
-        """Many ellipses: arrays (k,) or numbers, colours (k, 3) or (3,)."""
+        """Many ellipses: arrays (k,) or numbers, colors (k, 3) or (3,)."""
         block = np.zeros((len(x), 21), np.float32)
         block[:, 0], block[:, 1], block[:, 2], block[:, 3], block[:, 4], block[:, 5] = 1.0, x, y, z, wide, high
         self._many(block, top, bottom, alpha, soft)
 
-    def leaves(self, x, y, z, size, colour) -> None:
+    def leaves(self, x, y, z, size, color) -> None:
         """Many pointed leaves in any direction."""
         k = len(x)
         c, d = self.some(-1, 1, k), self.some(-1, 1, k)
@@ -117,7 +117,7 @@ class Scene:
         c, d, slim = c * length, d * length, self.some(0.3, 0.6, k)
         y = np.broadcast_to(y, x.shape)
         corners = [x - c, y, z - d, x - d * slim, y, z + c * slim, x + c, y, z + d, x + d * slim, y, z - c * slim]
-        self.quads(np.stack(corners, 1).reshape(-1, 4, 3), colour * 0.8, colour * 1.2, 0.95)
+        self.quads(np.stack(corners, 1).reshape(-1, 4, 3), color * 0.8, color * 1.2, 0.95)
 
     def _many(self, block, near, far, alpha, soft) -> None:
         self._flush()
@@ -177,7 +177,7 @@ class Wall:
         self.scene.quad(corners, top, bottom, alpha, soft)
 
     def strips(self, a0, a1, z0, z1, start, end) -> None:
-        """Many rectangles whose colours run from their left to their right edges: arrays (k,) or numbers."""
+        """Many rectangles whose colors run from their left to their right edges: arrays (k,) or numbers."""
         a0, a1, z0, z1 = np.broadcast_arrays(a0, a1, z0, z1)
         (x, y), c, d = self.origin, self.cos, self.sin
         u0, v0, u1, v1 = x + a0 * c, np.maximum(y + a0 * d, 0.25), x + a1 * c, np.maximum(y + a1 * d, 0.25)
@@ -185,7 +185,7 @@ class Wall:
         self.scene.quads(corners.reshape(-1, 4, 3), start, end)
 
     def shade(self, a0, a1, z0, z1, start, end, alpha=1.0) -> None:
-        """A rectangle whose colour runs from its left to its right edge."""
+        """A rectangle whose color runs from its left to its right edge."""
         corners = (self.at(a0, z0), self.at(a0, z1), self.at(a1, z1), self.at(a1, z0))
         self.scene.quad(corners, start, end, alpha)
 

@@ -7,7 +7,7 @@ from drawnpeople.kernels import kernel
 
 @kernel
 def paint(layer, shapes, focal, pixel):
-    """Draws shapes, in order, over a layer (m, m, 4) of premultiplied colour and coverage."""
+    """Draws shapes, in order, over a layer (m, m, 4) of premultiplied color and coverage."""
     m = layer.shape[0]
     half = np.float32(0.5) * np.float32(m - 1)
     zero, one, part = np.float32(0.0), np.float32(1.0), np.float32(0.5)
@@ -65,8 +65,8 @@ def paint(layer, shapes, focal, pixel):
                         a = a * a * (np.float32(3.0) - (a + a))
                     t = min(max(part + part * v, zero), one)
                 for c in range(3):
-                    colour = r[13 + c] + t * (r[16 + c] - r[13 + c])
-                    layer[y, x, c] += a * (colour - layer[y, x, c])
+                    color = r[13 + c] + t * (r[16 + c] - r[13 + c])
+                    layer[y, x, c] += a * (color - layer[y, x, c])
                 layer[y, x, 3] += a * (one - layer[y, x, 3])
 
 

@@ -36,12 +36,12 @@ class Shot:
     glasses: str  # '', round, square, oval
     frame: np.ndarray  # (3,)
     hat: str  # '' or a name
-    hat_colour: np.ndarray  # (3,)
+    hat_color: np.ndarray  # (3,)
     collar: str  # crew, vee, shirt, turtle, jacket
-    clothing: np.ndarray  # float (2, 3): main and second colour
+    clothing: np.ndarray  # float (2, 3): main and second color
     pattern: str  # plain, stripes, check, melange
     lipstick: float
-    lip_colour: np.ndarray  # (3,)
+    lip_color: np.ndarray  # (3,)
     makeup: float
     # place and camera
     place: str  # studio, room, window, street, park, foliage, shelf, night

@@ -1,12 +1,12 @@
-"""The colour of skin, lips, eyes and teeth at each visible point, and the unevenness of the skin."""
+"""The color of skin, lips, eyes and teeth at each visible point, and the unevenness of the skin."""
 
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from drawnpeople import ageing
-from drawnpeople.ageing import CELL, COLUMNS, GROUPS, LEFT, LOW, ROWS, STEEP, STEP
+from drawnpeople import aging
+from drawnpeople.aging import CELL, COLUMNS, GROUPS, LEFT, LOW, ROWS, STEEP, STEP
 from drawnpeople.kernels import enlarge, exp32, kernel, sin32
 from drawnpeople.labels import linear
 from drawnpeople.person import Person
@@ -34,7 +34,7 @@ TILE = 1024
 
 
 class Complexion(NamedTuple):
-    """What the skin of one picture depends on. Colours are float32 (3,), linear."""
+    """What the skin of one picture depends on. Colors are float32 (3,), linear."""
 
     base: np.ndarray
     lips: np.ndarray
@@ -54,7 +54,7 @@ class Complexion(NamedTuple):
     lip_paint: np.float32
     gloss: np.float32
     lip_gloss: np.float32
-    creases: np.ndarray  # see `ageing.creases`
+    creases: np.ndarray  # see `aging.creases`
     depths: np.ndarray  # of the groups of creases
 
 
@@ -72,7 +72,7 @@ def complexion(person: Person, shot: Shot) -> Complexion:
     lips = base * np.array([0.80, 0.58, 0.57], F) + np.array([0.045, 0.004, 0.006], F) * F(person.lip_red)
     lips += (base * np.array([0.96, 0.86, 0.86], F) - lips) * F(0.55 * person.wrinkles)  # they pale with age
     paint = F(min(1.0, shot.lipstick))
-    lips = lips + (shot.lip_colour.astype(F) - lips) * F(0.8) * paint
+    lips = lips + (shot.lip_color.astype(F) - lips) * F(0.8) * paint
     return Complexion(
         base=base,
         lips=lips.astype(F),
@@ -92,8 +92,8 @@ def complexion(person: Person, shot: Shot) -> Complexion:
         lip_paint=paint,
         gloss=F(person.gloss),
         lip_gloss=F(0.06 + 0.16 * paint),
-        creases=ageing.creases(),
-        depths=ageing.depths(person.wrinkles, person.eye_bags, float(shot.smile), makeup, person.texture),
+        creases=aging.creases(),
+        depths=aging.depths(person.wrinkles, person.eye_bags, float(shot.smile), makeup, person.texture),
     )
 
 
@@ -159,7 +159,7 @@ def paint(visible, maps, masks, speckle, scalp, beard, tone):
     """Fill albedo, tilt and gloss of the `Visible` points; eyes and clothes are left alone.
 
     ``maps`` (N, len(MAPS)), ``masks`` (N, 3) of lips, lids and ears, ``speckle`` (N, 4) of `noise`, ``scalp`` and
-    ``beard`` (N,) shares that have the colour of hair, ``tone`` a `Complexion`.
+    ``beard`` (N,) shares that have the color of hair, ``tone`` a `Complexion`.
     """
     place, material = visible.place, visible.material
     albedo, tilt, gloss = visible.albedo, visible.tilt, visible.gloss
@@ -227,7 +227,7 @@ def paint(visible, maps, masks, speckle, scalp, beard, tone):
 
 @kernel
 def paint_eyes(visible, eyes, aim, iris):
-    """Fill albedo, normal and gloss of the eyeballs. ``eyes`` (2, 3): centres, the left one first; ``aim`` (2, 3)."""
+    """Fill albedo, normal and gloss of the eyeballs. ``eyes`` (2, 3): centers, the left one first; ``aim`` (2, 3)."""
     points, place, material = visible.points, visible.place, visible.material
     albedo, normal, gloss = visible.albedo, visible.normal, visible.gloss
     for i in range(points.shape[0]):

@@ -90,8 +90,8 @@ def glint(sine2, power):
 
 
 @kernel
-def shade(h, normals, parent, tone, colour, seen, maps, rows, shine, root_dark, is_hair):
-    """Colours (s, k, 3) of strands h; ``seen``: the same points in the depth ``maps`` of the light (`Light.rows`)."""
+def shade(h, normals, parent, tone, color, seen, maps, rows, shine, root_dark, is_hair):
+    """Colors (s, k, 3) of strands h; ``seen``: the same points in the depth ``maps`` of the light (`Light.rows`)."""
     count, points = h.shape[0], h.shape[1]
     light, key, sky, ground = rows[0], rows[1], rows[2], rows[3]
     surface, hair = maps[0], maps[1]
@@ -133,7 +133,7 @@ def shade(h, normals, parent, tone, colour, seen, maps, rows, shine, root_dark, 
             dome = glint(max(one - b * b, zero), 4) * max(nz * F(0.7) - ny * F(0.5), zero)
             for c in range(3):
                 around = sky[c] * up + ground[c] * (one - up)
-                body = colour[s, c] * (
+                body = color[s, c] * (
                     diffuse * key[c] + F(0.70) * around + shine * (F(0.55) * tinted * key[c] + F(0.35) * dome * sky[c])
                 )
                 out[s, k, c] = open_ * (body + shine * (F(0.030) * white * key[c] + F(0.012) * dome * sky[c]))
@@ -167,7 +167,7 @@ def from_back(p):
 
 
 @kernel
-def paint(p, colour, order, image, depth, cover, width, bias, deep):
+def paint(p, color, order, image, depth, cover, width, bias, deep):
     """Draws the segments of strands p in ``order`` into the image; ``cover`` grows towards 1.
 
     A strand of ``width`` samples lies over each sample with the share of it that it covers; it tapers to its tip. Where
@@ -196,8 +196,8 @@ def paint(p, colour, order, image, depth, cover, width, bias, deep):
         last = int(np.ceil(max(start, start + run))) - 1
         first, last = max(first, 0), min(last, (rows if steep else columns) - 1)
         limit = columns if steep else rows
-        r, g, b = colour[s, k, 0], colour[s, k, 1], colour[s, k, 2]
-        dr, dg, db = colour[s, k + 1, 0] - r, colour[s, k + 1, 1] - g, colour[s, k + 1, 2] - b
+        r, g, b = color[s, k, 0], color[s, k, 1], color[s, k, 2]
+        dr, dg, db = color[s, k + 1, 0] - r, color[s, k + 1, 1] - g, color[s, k + 1, 2] - b
         for m in range(first, last + 1):
             t = F(F(m) - start) / run
             c = cross + t * slope

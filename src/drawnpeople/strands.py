@@ -22,7 +22,7 @@ class Strands:
     )  # (s, 5): root along and across the guide, height above it, and how far the tip strays across and up; metres
     reach: np.ndarray  # (s,): where the strand ends on its guide, 0 to 1
     tone: np.ndarray  # (s,): share of the light that its depth in the hair leaves
-    colour: np.ndarray  # (s, 3)
+    color: np.ndarray  # (s, 3)
     width: float  # of a strand, metres
     clump: float  # 0: strands stay parallel to their guide; 1: they meet at its tip
     wave: tuple[float, float]  # radius and length of a wave or curl, metres
@@ -50,9 +50,9 @@ def turned(strands: Strands, head) -> np.ndarray:
 
 
 def lit(strands: Strands, carried: np.ndarray, head, light) -> np.ndarray:
-    """Colours (s, k, 3) of carried strands in linear light: Kajiya and Kay (1989) with two highlights."""
+    """Colors (s, k, 3) of carried strands in linear light: Kajiya and Kay (1989) with two highlights."""
     return kernels.shade(
-        carried, turned(strands, head), strands.parent, strands.tone, strands.colour, light.seen(carried),
+        carried, turned(strands, head), strands.parent, strands.tone, strands.color, light.seen(carried),
         light.maps, light.rows, np.float32(strands.shine), np.float32(strands.root_dark), strands.kind == "hair",
     )  # fmt: skip
 
@@ -63,15 +63,15 @@ COVERED = {"hair": 0.5, "brow": 0.3, "beard": 0.5, "lash": 0.5}
 """Share of a sample that strands cover where they give it their label."""
 
 
-def lay(canvas, strands: Strands, projected: np.ndarray, colours: np.ndarray, metres: float) -> np.ndarray:
+def lay(canvas, strands: Strands, projected: np.ndarray, colors: np.ndarray, metres: float) -> np.ndarray:
     """Draw carried strands from the back to the front.
 
-    ``projected`` (s, k, 3): samples right and down, and depth; ``colours`` (s, k, 3); ``metres``: size of a sample.
+    ``projected`` (s, k, 3): samples right and down, and depth; ``colors`` (s, k, 3); ``metres``: size of a sample.
     Changes the image, depth and label of the canvas, and returns how far the strands cover each sample (n, n), 0 to 1.
     """
     cover = np.zeros(canvas.depth.shape, np.float32)
     kernels.paint(
-        projected, colours, kernels.from_back(projected), canvas.image, canvas.depth, cover,
+        projected, colors, kernels.from_back(projected), canvas.image, canvas.depth, cover,
         np.float32(strands.width / metres), np.float32(BIAS[strands.kind]), strands.kind == "hair",
     )  # fmt: skip
     if strands.label >= 0:

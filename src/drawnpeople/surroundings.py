@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drawnpeople.colours import LIPSTICK
+from drawnpeople.colors import LIPSTICK
 from drawnpeople.labels import linear
 from drawnpeople.person import Person
 
@@ -44,7 +44,7 @@ def sample_place(rng: np.random.Generator, light: float) -> dict[str, str]:
 
 
 def sample_light(rng: np.random.Generator, place: str, light: float) -> dict:
-    """Direction and colours of the light that the place allows. ``light``: the condition, 0 soft to 1 hard."""
+    """Direction and colors of the light that the place allows. ``light``: the condition, 0 soft to 1 hard."""
     usual = PLACES[place]
     side = 1.0 if rng.random() < 0.5 else -1.0
     azimuth = math.radians(float(np.clip(rng.normal(side * usual.side, 6.0 + 34.0 * light), -85.0, 85.0)))
@@ -81,19 +81,19 @@ def sample_things(rng: np.random.Generator, person: Person, occlusion: float) ->
     frame = linear(FRAMES[int(rng.integers(len(FRAMES)))])
     hatted = rng.random() < 1.3 * person.hat
     hat = str(rng.choice(HATS, p=[0.45, 0.35, 0.20]))
-    hat_colour = linear(sample_dye(rng))
+    hat_color = linear(sample_dye(rng))
     painted = person.lipstick > 0.34 and rng.random() < 0.84
     lipstick = float(rng.uniform(0.50, 1.0))
     makeup = float(rng.uniform(0.70, 1.0) if rng.random() < 0.60 else rng.uniform(0.25, 0.50))
-    lip_colour = linear(LIPSTICK[int(rng.integers(len(LIPSTICK)))]) * np.float32(1.0 - 0.5 * person.melanin)
+    lip_color = linear(LIPSTICK[int(rng.integers(len(LIPSTICK)))]) * np.float32(1.0 - 0.5 * person.melanin)
     occluder = str(rng.choice(OCCLUDERS)) if rng.random() < occlusion else ""
     return {
         "glasses": shape if glasses else "",
         "frame": frame,
         "hat": hat if hatted else "",
-        "hat_colour": hat_colour,
+        "hat_color": hat_color,
         "lipstick": lipstick if painted else 0.0,
-        "lip_colour": lip_colour,
+        "lip_color": lip_color,
         "makeup": makeup if painted else 0.0,
         "occluder": occluder,
     }
@@ -105,19 +105,19 @@ DYES = (
     (0.36, 0.40, 0.28), (0.18, 0.33, 0.28), (0.72, 0.62, 0.47), (0.44, 0.33, 0.25), (0.80, 0.66, 0.32),
     (0.78, 0.60, 0.62), (0.42, 0.32, 0.47),
 )  # fmt: skip
-"""sRGB of usual dyes: white, beige, greys, black, navy, denim, pale blue, wine, red, olive, pine, sand, brown, ..."""
+"""sRGB of usual dyes: white, beige, grays, black, navy, denim, pale blue, wine, red, olive, pine, sand, brown, ..."""
 DYE_ODDS = (9, 6, 6, 6, 10, 9, 7, 6, 4, 3, 4, 3, 5, 4, 2, 3, 2)
 
 
 def sample_dye(rng: np.random.Generator) -> np.ndarray:
     """sRGB of a piece of cloth."""
     odds = np.array(DYE_ODDS, float)
-    colour = np.array(DYES[int(rng.choice(len(DYES), p=odds / odds.sum()))])
-    return np.clip(colour * rng.uniform(0.85, 1.12) + rng.uniform(-0.02, 0.02, 3), 0.05, 0.96)
+    color = np.array(DYES[int(rng.choice(len(DYES), p=odds / odds.sum()))])
+    return np.clip(color * rng.uniform(0.85, 1.12) + rng.uniform(-0.02, 0.02, 3), 0.05, 0.96)
 
 
 def sample_clothes(rng: np.random.Generator, male: bool) -> dict:
-    """Collar, pattern and two colours."""
+    """Collar, pattern and two colors."""
     collar = str(
         rng.choice(
             ["crew", "vee", "shirt", "turtle", "jacket"],

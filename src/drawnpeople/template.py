@@ -73,13 +73,13 @@ class Template:
 
     @cached_property
     def eyes(self) -> np.ndarray:
-        """Centres of the left and the right eyeball, (2, 3)."""
+        """Centers of the left and the right eyeball, (2, 3)."""
         balls = [self.vertices[eye] for eye in (self.left_eye, self.right_eye)]
         return np.stack([(ball.min(0) + ball.max(0)) / np.float32(2) for ball in balls])
 
     @cached_property
     def eye_radius(self) -> float:
-        """Half of the width of an eyeball, metres. Its vertices are 8 % further from its centre."""
+        """Half of the width of an eyeball, metres. Its vertices are 8 % further from its center."""
         return float(np.ptp(self.vertices[self.left_eye, 0]) / 2)
 
     @cached_property

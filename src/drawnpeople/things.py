@@ -18,14 +18,14 @@ class Thing:
 
     vertices: np.ndarray  # float32 (n, 3)
     triangles: np.ndarray  # int32 (m, 3)
-    colour: np.ndarray  # float32 (n, 3), linear light
+    color: np.ndarray  # float32 (n, 3), linear light
     share: np.ndarray  # float32 (n,): how far a vertex turns with the head: 1 as a hat does, 0 as the chest does
     gloss: float
     label: int  # of LABEL
 
 
 def fitted(
-    points: np.ndarray, body: Body, triangles: np.ndarray, colour, gloss: float, label: int, rigid: bool
+    points: np.ndarray, body: Body, triangles: np.ndarray, color, gloss: float, label: int, rigid: bool
 ) -> Thing:
     """A thing with ``points`` (n, 3) on the template, on the person ``body``.
 
@@ -33,8 +33,8 @@ def fitted(
     """
     flat = np.ascontiguousarray(points.reshape(-1, 3), F)
     share = np.ones(len(flat), F) if rigid else share_of_head(flat).astype(F)
-    colour = np.ascontiguousarray(np.broadcast_to(np.asarray(colour, F), flat.shape))
-    return Thing(body.carry(flat), triangles, colour, share, gloss, label)
+    color = np.ascontiguousarray(np.broadcast_to(np.asarray(color, F), flat.shape))
+    return Thing(body.carry(flat), triangles, color, share, gloss, label)
 
 
 def sheet(rows: int, columns: int, closed: bool) -> np.ndarray:

@@ -16,6 +16,6 @@ class Visible(NamedTuple):
     place: np.ndarray  # on the template
     material: np.ndarray
     occlusion: np.ndarray  # share of the light from all around that reaches the point
-    albedo: np.ndarray  # linear colour
+    albedo: np.ndarray  # linear color
     tilt: np.ndarray  # what the unevenness of the skin adds to the normal
     gloss: np.ndarray

@@ -24,7 +24,7 @@ from masquerade.core.errors import (
     ParameterError,
     PictureError,
     SeveralFaces,
-    StillRecognised,
+    StillRecognized,
     WrongKey,
 )
 from masquerade.core.packages import naming_missing_packages
@@ -49,7 +49,7 @@ __all__ = [
     "ParameterError",
     "PictureError",
     "SeveralFaces",
-    "StillRecognised",
+    "StillRecognized",
     "WrongKey",
     "load",
     "methods",

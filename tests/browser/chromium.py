@@ -130,7 +130,7 @@ class Chromium:
                       **(text if kind == "keyDown" else {}))  # fmt: skip
 
     def size(self, wide: int, high: int, dark: bool = False) -> None:
-        """Set the size of the window, and whether the reader prefers dark colours."""
+        """Set the size of the window, and whether the reader prefers dark colors."""
         self.send("Emulation.setDeviceMetricsOverride", width=wide, height=high, deviceScaleFactor=1, mobile=wide < 600)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.send("Emulation.setEmulatedMedia", features=scheme)

@@ -124,7 +124,7 @@ class Bench:
         judges = self.parameters.informed.judges
         backbones = {judge: self.workshop.backbone(judge) for judge in judges}
         params = Slice.of(self.parameters, [f"judges.{judge}" for judge in judges])
-        clear = informed.recognisers(judges, params, backbones)
+        clear = informed.recognizers(judges, params, backbones)
         return informed.attack(self.attacks(name), self.scenes(name), clear, self.parameters.informed.far)
 
 
@@ -146,17 +146,17 @@ def answers(bench):
 @pytest.mark.parametrize("name", ATTACKERS)
 def test_declared_attributes_agree(name):
     cls = discovery.load("attackers", name)
-    own = {name for name in ("train", "restore", "recognisers") if getattr(cls, name) is not getattr(Attacker, name)}
+    own = {name for name in ("train", "restore", "recognizers") if getattr(cls, name) is not getattr(Attacker, name)}
     assert cls.learns == ("train" in own)
     assert cls.restores == ("restore" in own)
-    assert not (cls.restores and "recognisers" in own), "clear recognisers see the restored pictures"
+    assert not (cls.restores and "recognizers" in own), "clear recognizers see the restored pictures"
     assert cls.learns or not cls.repeated
     if cls.trained_as:
         assert not cls.learns
         assert discovery.load("attackers", cls.trained_as).learns
         assert discovery.load("attackers", cls.trained_as).keys == cls.keys
     if cls.learns or cls.trained_as:
-        assert cls.restores or "recognisers" in own, "what it learnt must be used"
+        assert cls.restores or "recognizers" in own, "what it learned must be used"
 
 
 def test_some_attacker_is_a_control():
@@ -164,15 +164,15 @@ def test_some_attacker_is_a_control():
 
 
 @pytest.mark.parametrize("name", ATTACKERS)
-def test_every_recogniser_answers_every_picture(bench, answers, name):
+def test_every_recognizer_answers_every_picture(bench, answers, name):
     cls, test = discovery.load("attackers", name), bench.originals.select("test")
     (attack,), people = bench.attacks(name), test["identity"].nunique()
-    own, clear = list(attack.attacker.recognisers()), bench.parameters.informed.judges
-    recognisers = [*own, *clear] if cls.beside_clear or not own else own
-    assert answers(name)["recogniser"].unique().tolist() == recognisers
+    own, clear = list(attack.attacker.recognizers()), bench.parameters.informed.judges
+    recognizers = [*own, *clear] if cls.beside_clear or not own else own
+    assert answers(name)["recognizer"].unique().tolist() == recognizers
     assert (answers(name)["attacker"] == name).all()
     refused, one_left = test["id"].tolist()[:2]  # the first picture is refused, the second is of the same person
-    for (_, trial), rows in answers(name).groupby(["recogniser", "trial"]):
+    for (_, trial), rows in answers(name).groupby(["recognizer", "trial"]):
         assert trial == 0 or cls.control
         assert sorted(rows["id"]) == sorted(test["id"])  # each once
         assert rows.set_index("id")["identity"].to_dict() == test.set_index("id")["identity"].to_dict()
@@ -202,7 +202,7 @@ def test_attack_gives_the_same_answers_twice(bench, answers, name):
     again = bench.attack(name)
     pd.testing.assert_frame_equal(of_group(again, "tested"), answers(name))
     held_out = bench.lesson(method_of(name), discovery.load("attackers", name).keys).held_out
-    for _, rows in of_group(again, "held_out").groupby(["recogniser", "trial"]):
+    for _, rows in of_group(again, "held_out").groupby(["recognizer", "trial"]):
         assert rows["id"].tolist() == held_out.ids.tolist()
         assert rows["identity"].tolist() == held_out.people.tolist()
         assert rows["rank"].dropna().between(1, len(set(held_out.people))).all()
@@ -218,11 +218,11 @@ def test_training_reads_the_people_of_the_attackers_alone(bench, name):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_training_says_whether_it_learnt(bench, name):
+def test_training_says_whether_it_learned(bench, name):
     checkpoint, figures, _ = bench.trained(name, method_of(name))
-    assert figures["learnt"] in (0.0, 1.0)
+    assert figures["learned"] in (0.0, 1.0)
     (attack,) = bench.attacks(name)
-    assert attack.learnt == bool(figures["learnt"])
+    assert attack.learned == bool(figures["learned"])
     assert attack.attacker.checkpoint == checkpoint
 
 
@@ -241,16 +241,16 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
 
     monkeypatch.setattr(loop, "fit", destroy)
     checkpoint, figures = bench.train(name, method, tmp_path)
-    assert figures["learnt"] == 0
+    assert figures["learned"] == 0
     (attack,) = bench.attacks(name, checkpoint)
-    assert not attack.learnt
+    assert not attack.learned
     images = to_float(bench.lesson(method, cls.keys).learn.anonymized)
     if cls.restores:
         assert np.array_equal(attack.attacker.restore(images), images)
     else:
         ((backbone, path),) = bench.backbones(name).items()
         start = _recognition.clear(backbone, path)
-        (own,) = attack.attacker.recognisers().values()
+        (own,) = attack.attacker.recognizers().values()
         assert np.array_equal(own(images), start(images))
 
 

@@ -47,7 +47,7 @@ def test_a_claim_is_a_sentence_with_its_source(claim):
 def test_metrics_judges_and_faces_exist(claim):
     assert {measure.metric for measure in measures(claim)} <= set(discovery.names("metrics"))
     for judge in (measure.judge for measure in measures(claim) if measure.judge):
-        known = [*discovery.names("judges"), "pseudo_a", "pseudo_b"]  # the labellers of the attribute protocol
+        known = [*discovery.names("judges"), "pseudo_a", "pseudo_b"]  # the labelers of the attribute protocol
         assert reference.stand_in(judge, PARAMETERS.stand_ins.judges) in known
     assert reference.stand_in(claim.dataset, PARAMETERS.stand_ins.datasets) in discovery.names("faces")
 

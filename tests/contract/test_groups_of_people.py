@@ -9,7 +9,7 @@ METHODS = [name for name in discovery.names("methods") if discovery.load("method
 SHOWING = [name for name in discovery.names("methods") if discovery.load("methods", name).capabilities.gallery]
 
 
-def learnt_from(archive, names):
+def learned_from(archive, names):
     """The groups and splits of the faces, without the validation split, whose faces are samples and measure quality."""
     rows = archive.index[archive.index["id"].isin(names) & (archive.index["split"] != "validation")]
     return set(rows["group"].where(rows["split"] == "train", rows["split"]))
@@ -18,13 +18,13 @@ def learnt_from(archive, names):
 @pytest.mark.parametrize("name", BACKBONES)
 def test_training_of_a_backbone_reads_the_people_of_its_group_alone(workshop, name):
     read = workshop.read_by(workshop.backbone(name))
-    assert learnt_from(workshop.archive, read) == {discovery.load("backbones", name).people}
+    assert learned_from(workshop.archive, read) == {discovery.load("backbones", name).people}
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_training_of_a_method_reads_the_people_of_its_group_alone(workshop, name):
     read = workshop.read_by(workshop.resources(name).checkpoint)
-    assert learnt_from(workshop.archive, read) <= {"methods"}  # lreorg reads no picture: it learns from drawn faces
+    assert learned_from(workshop.archive, read) <= {"methods"}  # lreorg reads no picture: it learns from drawn faces
 
 
 @pytest.mark.parametrize("name", SHOWING)
@@ -32,7 +32,7 @@ def test_a_gallery_shows_the_people_of_the_methods_alone(workshop, name):
     method, probes = workshop.method(name, observe=False), workshop.archive.load("test")
     with workshop.noted_reading() as read:
         method.anonymize(probes, seed=0)
-    assert learnt_from(workshop.archive, read) == {"methods"}
+    assert learned_from(workshop.archive, read) == {"methods"}
 
 
 def test_a_backbone_learns_from_the_people_of_the_judges_if_it_only_judges():

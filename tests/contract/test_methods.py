@@ -25,7 +25,7 @@ SIZED = [
     "random_generated", "riddle",
 ]  # fmt: skip
 """Methods whose networks take pictures of one size."""
-OPTIMISING = ["clip2protect", "falco", "fawkes"]
+OPTIMIZING = ["clip2protect", "falco", "fawkes"]
 """Methods that search with gradients while they anonymize."""
 ROUNDING = {"cpu": 5e-5, "cuda": 2e-4}
 """Device -> the most by which a face may depend on its batch, on the scale [-1, 1]."""
@@ -77,11 +77,11 @@ def test_result_is_a_picture_of_the_same_size_in_range(anonymized, faces, name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_optimisation_differentiates_what_a_gpu_computes_alike_each_time(workshop, faces, name):
+def test_optimization_differentiates_what_a_gpu_computes_alike_each_time(workshop, faces, name):
     method, one = workshop.method(name), Faces(faces.images[:1], faces.index.iloc[:1])
     with backward_nodes.differentiated() as nodes:
         method.anonymize(one, SEED, keys(name, one.ids))
-    assert bool(nodes) == (name in OPTIMISING)
+    assert bool(nodes) == (name in OPTIMIZING)
     refused = nodes & backward_nodes.NONDETERMINISTIC
     assert not refused
 

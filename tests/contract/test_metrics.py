@@ -60,12 +60,11 @@ def measurements(embeddings, noise, refused=()):
 
 
 def annotations(count):
-    """Annotations of the originals: every third has an attribute, and every fourth has hair of one colour."""
+    """Annotations of the originals: every third has an attribute, and every fourth has hair of one color."""
     rows = np.arange(count)
-    colours = [name for name in ATTRIBUTES if name.endswith("_Hair") and name != "Wavy_Hair"]
+    colors = [name for name in ATTRIBUTES if name.endswith("_Hair") and name != "Wavy_Hair"]
     return {
-        name: (rows % 4 == colours.index(name) if name in colours else rows % 3 == 0).astype(float)
-        for name in ATTRIBUTES
+        name: (rows % 4 == colors.index(name) if name in colors else rows % 3 == 0).astype(float) for name in ATTRIBUTES
     }
 
 
@@ -102,7 +101,7 @@ def predictions(derived):
             label = draw.random(len(derived)) < 0.4
             right = draw.random(len(derived)) < kept
             probability = np.where(np.isfinite(kept), np.where(right == label, 0.9, 0.1), np.nan)
-            about = {"id": derived["id"], "labels": labels, "learnt_from": 16, "attribute": attribute}
+            about = {"id": derived["id"], "labels": labels, "learned_from": 16, "attribute": attribute}
             frames.append(pd.DataFrame({**about, "label": label.astype(float), "probability": probability}))
     return pd.concat(frames, ignore_index=True)
 
@@ -127,7 +126,7 @@ def attacked(original, derived):
         ("restoring", "naming", False, ("one", "other"), 1, (back, clear_faces)),
     ]
     frames = []
-    for attacker, asks, control, recognisers, trials, shown in attacks:
+    for attacker, asks, control, recognizers, trials, shown in attacks:
         if kept.any():
             distances = measured(*shown)
             rows = pd.DataFrame({"id": ids[kept], "identity": people[kept], "status": "ok", "rank": distances.ranks})
@@ -146,19 +145,19 @@ def attacked(original, derived):
             "attacker": attacker,
             "asks": asks,
             "control": control,
-            "learnt": True,
+            "learned": True,
             "threshold": 0.8,
             "comparisons": 500.0,
         }
         frames += [
-            rows.assign(**about, recogniser=name, trial=trial, group=group)
-            for name, trial, group in product(recognisers, range(trials), ("tested", "held_out"))
+            rows.assign(**about, recognizer=name, trial=trial, group=group)
+            for name, trial, group in product(recognizers, range(trials), ("tested", "held_out"))
         ]
     return pd.concat(frames, ignore_index=True).astype({"rank": float, "distance": float})
 
 
 def twins(derived):
-    """Results on clear pictures of networks that learnt from the derived ones, which are worse the larger the change.
+    """Results on clear pictures of networks that learned from the derived ones, which are worse the larger the change.
 
     A picture whose derived one was refused was not measured.
     """
@@ -212,11 +211,11 @@ def test_controls_bracket_the_methods(tiny, sets, name):
     privacy = {"identity_distance", "identity_l1", "key_angle", "protection_success_rate"}
     privacy |= {"protection_success_rate_at_far", "attack_equal_error_rate", "poisoning_protection_rate"}
     more_is_further = metric.direction == "lower" or name in privacy
-    recognised = {"true_acceptance_rate", "re_identification_rate", "rank1_identification_rate"}
-    recognised |= {"identity_similarity", "key_similarity", "key_attack_rate", "linkage_auc"}
-    recognised |= {"attack_held_out_rate", "attack_rank1_rate", "attack_rank5_rate"}
-    recognised |= {"attack_true_acceptance_rate", "restored_psnr", "restored_ssim", "restored_similarity"}
-    if name in recognised:  # lower is better for privacy, and originals are recognised most
+    recognized = {"true_acceptance_rate", "re_identification_rate", "rank1_identification_rate"}
+    recognized |= {"identity_similarity", "key_similarity", "key_attack_rate", "linkage_auc"}
+    recognized |= {"attack_held_out_rate", "attack_rank1_rate", "attack_rank5_rate"}
+    recognized |= {"attack_true_acceptance_rate", "restored_psnr", "restored_ssim", "restored_similarity"}
+    if name in recognized:  # lower is better for privacy, and originals are recognized most
         more_is_further = False
     ordered = (first, *values[1:])
     assert ordered == tuple(sorted(ordered, reverse=not more_is_further)), ordered

@@ -15,15 +15,15 @@ METHODS = [name for name in discovery.names("methods") if discovery.load("method
 TRAININGS = [*(("backbones", name) for name in BACKBONES), *(("methods", name) for name in METHODS)]
 RESUMED = [
     *((*training, {}) for training in TRAININGS),
-    ("backbones", "attribute_classifier", {"optimiser": "adam"}),
+    ("backbones", "attribute_classifier", {"optimizer": "adam"}),
     ("backbones", "identity", {"recognition": {"kernel_rate": 0.0}}),
     ("backbones", "landmarks", {"kernel_rate": 0.0}),
     ("backbones", "semantics", {"kernel_rate": 0.0, "word_weight": 0.0}),
     ("methods", "fit", {"kernel_rate": 0.0}),
-    ("methods", "lreorg", {"optimiser": "muon", "ema": 0.5, "reader_every": 2, "reader_faces": 12}),
-    ("methods", "riddle", {"optimiser": "muon", "ema": 0.5}),
+    ("methods", "lreorg", {"optimizer": "muon", "ema": 0.5, "reader_every": 2, "reader_faces": 12}),
+    ("methods", "riddle", {"optimizer": "muon", "ema": 0.5}),
 ]
-"""Every training, and some with optimisers and phases that scale tiny does not use: room, name and changed knobs."""
+"""Every training, and some with optimizers and phases that scale tiny does not use: room, name and changed knobs."""
 
 
 @pytest.mark.parametrize(("room", "name", "knobs"), RESUMED)

@@ -54,7 +54,7 @@ def test_a_place_shows_the_same_at_every_size(place, shot):
     assert np.abs(small - mean).mean() < 0.15 * large.mean() + 0.01
 
 
-def test_places_have_muted_colours(shot):
+def test_places_have_muted_colors(shot):
     for place in places.PLACES:
         means = [places.background(replace(shot, place=place, texture=seed), 32).mean((0, 1)) for seed in range(12)]
         chroma = np.median([(mean.max() - mean.min()) / mean.max() for mean in means])
@@ -68,8 +68,8 @@ def test_every_collar_covers_the_chest_and_not_the_face(collar, figure, shot):
     cover = garment.cover(vertices)
     assert (cover[vertices[:, 2] > 0.66] < 0).all()
     assert (cover[(vertices[:, 2] < 0.50) & (np.abs(vertices[:, 0]) > 0.08)] > 0).all()
-    colours = garment.colour(vertices, np.zeros((len(vertices), 2), F))
-    assert 0 < colours.min() <= colours.max() < 1.2
+    colors = garment.color(vertices, np.zeros((len(vertices), 2), F))
+    assert 0 < colors.min() <= colors.max() < 1.2
     _check(clothes.things(figure.person, shot, figure.body), "cloth")
 
 
@@ -77,11 +77,11 @@ def test_every_collar_covers_the_chest_and_not_the_face(collar, figure, shot):
 def test_every_pattern_dyes_the_cloth_in_its_own_way(pattern, figure, shot):
     chest = template().vertices[template().vertices[:, 2] < 0.55]
     uv = np.zeros((len(chest), 2), F)
-    colours = np.array([[0.5, 0.5, 0.5], [0.05, 0.05, 0.3]], F)
-    dyed = clothes.garment(figure.person, replace(shot, collar="crew", pattern=pattern, clothing=colours)).colour(
+    colors = np.array([[0.5, 0.5, 0.5], [0.05, 0.05, 0.3]], F)
+    dyed = clothes.garment(figure.person, replace(shot, collar="crew", pattern=pattern, clothing=colors)).color(
         chest, uv
     )
-    plain = clothes.garment(figure.person, replace(shot, collar="crew", pattern="plain", clothing=colours)).colour(
+    plain = clothes.garment(figure.person, replace(shot, collar="crew", pattern="plain", clothing=colors)).color(
         chest, uv
     )
     assert (np.abs(dyed - plain).max() > 0.05) == (pattern != "plain")
@@ -191,10 +191,10 @@ def _check(things, label: str) -> None:
     assert things
     for thing in things:
         assert thing.label == LABEL[label]
-        assert thing.vertices.dtype == thing.colour.dtype == thing.share.dtype == np.float32
+        assert thing.vertices.dtype == thing.color.dtype == thing.share.dtype == np.float32
         assert thing.triangles.dtype == np.int32
         assert np.isfinite(thing.vertices).all()
-        assert 0 < thing.colour.min() <= thing.colour.max() < 1.2
+        assert 0 < thing.color.min() <= thing.color.max() < 1.2
         assert 0 <= thing.share.min() <= thing.share.max() <= 1
         assert 0 <= thing.triangles.min() <= thing.triangles.max() < len(thing.vertices)
 

@@ -56,7 +56,7 @@ def above_skin(points: np.ndarray) -> np.ndarray:
 def test_every_style_grows_outside_the_head(person, style):
     grown = hair.grow(replace(person, style=style), 0.4)
     for one in grown:
-        for values in (one.points, one.normals, one.offset, one.colour, one.phase, strands.carry(one, Still())):
+        for values in (one.points, one.normals, one.offset, one.color, one.phase, strands.carry(one, Still())):
             assert values.dtype == F
             assert np.isfinite(values).all()
     if style == "bald":
@@ -95,7 +95,7 @@ def test_a_receding_hairline_bares_the_forehead(person):
 
 def test_the_same_person_has_the_same_hair(person):
     for one, other in zip(hair.grow(person, 0.5), hair.grow(person, 0.5), strict=True):
-        for name in ("points", "parent", "offset", "colour", "phase"):
+        for name in ("points", "parent", "offset", "color", "phase"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     changed = hair.grow(replace(person, texture=person.texture + 1), 0.5)
     assert not np.array_equal(changed[0].points, hair.grow(person, 0.5)[0].points)
@@ -126,20 +126,20 @@ def test_brows_follow_density_height_and_arch(person):
     assert peaks[1] > peaks[0]
 
 
-@pytest.mark.parametrize("kind", ["stubble", "moustache", "goatee", "full"])
+@pytest.mark.parametrize("kind", ["stubble", "mustache", "goatee", "full"])
 def test_a_beard_grows_on_its_part_of_the_face_and_not_on_the_lips(person, kind):
     (grown,) = [one for one in hair.grow(replace(person, beard=kind), 1.0) if one.kind == "beard"]
     start = grown.points[:, 0]
     assert grown.label == -1
     assert roots.lips(*grown.roots).max() < 0.3
-    if kind in ("moustache", "goatee"):
+    if kind in ("mustache", "goatee"):
         assert np.abs(start[:, 0]).max() < 0.04
-    if kind == "moustache":
+    if kind == "mustache":
         assert start[:, 2].min() > 0.655
     assert not [one for one in hair.grow(replace(person, beard="none"), 1.0) if one.kind == "beard"]
 
 
-def test_skin_below_hair_has_its_colour(person):
+def test_skin_below_hair_has_its_color(person):
     points = np.array([[0.0, -0.05, 0.848], [0.0, -0.155, 0.70], [0.0, -0.14, 0.625]], F)
     scalp, beard = hair.under(replace(person, style="short", beard="full"), points, np.zeros(3, F))
     assert scalp[0] > 0.6 > scalp[1] == 0
@@ -152,11 +152,11 @@ def line(x0, y0, x1, y1, depth=1.0) -> np.ndarray:
     return np.stack([x0 + (x1 - x0) * t, y0 + (y1 - y0) * t, np.full(9, depth, F)], 1)[None].astype(F)
 
 
-def drawn(lines, width, colour=0.0, on=None, bias=0.0):
+def drawn(lines, width, color=0.0, on=None, bias=0.0):
     on, cover = on or canvas(), np.zeros((64, 64), F)
-    colours = np.full(lines.shape, colour, F)
+    colors = np.full(lines.shape, color, F)
     order = strand_kernels.from_back(lines)
-    strand_kernels.paint(lines, colours, order, on.image, on.depth, cover, F(width), F(bias), True)
+    strand_kernels.paint(lines, colors, order, on.image, on.depth, cover, F(width), F(bias), True)
     return on, cover
 
 
@@ -188,8 +188,8 @@ def test_the_nearer_strand_is_in_front_whatever_the_order():
     near, far = line(8, 20, 56, 20, 1.0), line(8, 20, 56, 20, 2.0)
     both = np.concatenate([near, far])
     on, cover = canvas(), np.zeros((64, 64), F)
-    colours = np.stack([np.full((9, 3), 0.2, F), np.full((9, 3), 0.8, F)])
-    strand_kernels.paint(both, colours, strand_kernels.from_back(both), on.image, on.depth, cover, F(2), F(0), True)
+    colors = np.stack([np.full((9, 3), 0.2, F), np.full((9, 3), 0.8, F)])
+    strand_kernels.paint(both, colors, strand_kernels.from_back(both), on.image, on.depth, cover, F(2), F(0), True)
     assert on.image[20, 20, 0] == pytest.approx(0.2, abs=0.01)
     assert on.depth[20, 20] == pytest.approx(1.0)
 
@@ -199,8 +199,8 @@ def test_only_hair_that_covers_more_than_half_is_hair_in_the_mask(person):
     points = strands.carry(one, Still())
     projected = np.stack([points[..., 0] * 200 + 32, (0.75 - points[..., 2]) * 200 + 32, points[..., 1] + 1], -1)
     on = canvas()
-    colours = np.zeros_like(points)
-    cover = strands.lay(on, one, np.ascontiguousarray(projected, F), colours, 0.005)
+    colors = np.zeros_like(points)
+    cover = strands.lay(on, one, np.ascontiguousarray(projected, F), colors, 0.005)
     np.testing.assert_array_equal(on.label == LABEL["hair"], cover > 0.5)
     assert (on.label > 0).sum() > 300
     np.testing.assert_allclose(on.image[..., 0], 1 - cover, atol=1e-4)

@@ -335,7 +335,7 @@ def test_network_of_lpips_in_a_loss_counts_as_seen_in_training():
     )
 
 
-def test_judge_that_labelled_the_faces_counts_as_seen_in_training():
+def test_judge_that_labeled_the_faces_counts_as_seen_in_training():
     """The landmark network of iFADIT's losses learns dlib's landmarks of photographs. Drawn faces have exact ones."""
     pairs = [("dlib_face", "ifadit", "iFADIT"), ("dlib_face", "riddle", "RiDDLE"), ("mtcnn", "ifadit", "iFADIT")]
     assert judges_in_training.sentence(pairs, "table", ["celeba_hq", "lfw"]) == (
@@ -351,7 +351,7 @@ def test_losses_and_teachers_that_are_declared_exist():
     for name in discovery.names("backbones"):
         assert set(discovery.load("backbones", name).teachers) <= set(discovery.names("judges")), name
     for name in discovery.names("faces"):
-        assert set(discovery.load("faces", name).labelled_by) <= set(discovery.names("judges")), name
+        assert set(discovery.load("faces", name).labeled_by) <= set(discovery.names("judges")), name
 
 
 def test_perceptual_distance_has_one_value_for_each_perceptual_judge():

@@ -50,7 +50,7 @@ def without_classes(people: int) -> official.Shapes:
     return {name: shape for name, shape in official.facenet(people).items() if not name.startswith("logits.")}
 
 
-# name -> our network; the names and shapes of the published code; how many numbers are learnt; the
+# name -> our network; the names and shapes of the published code; how many numbers are learned; the
 # SHA-256 of the sorted lines "name shape". `official` names the published code of each. Facenet, FID and CLIP come from
 # the packages of the lock; FAN and S3FD were compared with face-alignment 1.5.0 (names, shapes and forward pass).
 ARCHITECTURES = {
@@ -83,14 +83,14 @@ def digest(shapes: official.Shapes) -> str:
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_architecture_has_the_published_tensors(name):
-    build, layout, learnt, known = ARCHITECTURES[name]
+    build, layout, learned, known = ARCHITECTURES[name]
     with torch.device("meta"):
         network = build()
     ours = official.shapes_of(network)
     ours.pop("latent_avg", None)  # of a generator: beside g_ema in the published file
     assert ours == layout()
     assert digest(ours) == known
-    assert sum(weight.numel() for weight in network.parameters()) == learnt
+    assert sum(weight.numel() for weight in network.parameters()) == learned
 
 
 @pytest.mark.parametrize(
@@ -361,23 +361,23 @@ PICTURES = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(0)
 
 @torch.inference_mode()
 def test_identity_is_adopted_with_falcos_crop(lab):
-    recogniser = opened(lab, "ir_se50")
+    recognizer = opened(lab, "ir_se50")
     face = PICTURES[:, :, 35:223, 32:220]
-    expected = recogniser.network(nn.functional.adaptive_avg_pool2d(face, 112))
-    torch.testing.assert_close(recogniser(PICTURES), nn.functional.normalize(expected))
+    expected = recognizer.network(nn.functional.adaptive_avg_pool2d(face, 112))
+    torch.testing.assert_close(recognizer(PICTURES), nn.functional.normalize(expected))
     large = PICTURES.repeat_interleave(4, 2).repeat_interleave(4, 3)  # its averages over 4 x 4 are the same picture
-    torch.testing.assert_close(recogniser(large), recogniser(PICTURES))
+    torch.testing.assert_close(recognizer(large), recognizer(PICTURES))
     changed = PICTURES.clone()
     changed[:, :, :35], changed[:, :, 223:], changed[..., :32], changed[..., 220:] = 1, 1, 1, 1
-    torch.testing.assert_close(recogniser(changed), recogniser(PICTURES))
+    torch.testing.assert_close(recognizer(changed), recognizer(PICTURES))
     file = official.content("ir_se50")
-    assert all(torch.equal(value, file[name]) for name, value in recogniser.network.state_dict().items())
+    assert all(torch.equal(value, file[name]) for name, value in recognizer.network.state_dict().items())
 
 
 def test_gradients_pass_through_the_crop(lab):
-    recogniser = opened(lab, "ir_se50")
+    recognizer = opened(lab, "ir_se50")
     images = PICTURES.clone().requires_grad_()
-    recogniser(images)[0, 0].backward()
+    recognizer(images)[0, 0].backward()
     inside = torch.zeros(256, 256, dtype=torch.bool)
     inside[35:223, 32:220] = True
     slope = images.grad.abs().sum((0, 1))

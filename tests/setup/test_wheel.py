@@ -82,7 +82,7 @@ def test_a_photograph_is_anonymized_and_recovered_without_a_clone_and_without_a_
             return list(csv.DictReader(file))
 
     (hidden,) = command("anonymize", photograph, tmp_path / "hidden", "--seed", 1)  # 0.82; some salts are refused
-    assert hidden["recognised"] == "no"
+    assert hidden["recognized"] == "no"
     (shown,) = command("recover", tmp_path / "hidden", tmp_path / "shown", "--originals", photograph)
     assert (tmp_path / "shown" / shown["output"]).is_file()
     assert float(shown["distance"]) < float(hidden["distance"])  # 0.63

@@ -45,7 +45,7 @@ class Build:
 
 
 def slowed(repository: Repository, seconds: float) -> Repository:
-    """Make every step of a recogniser's training log itself and wait first, until `hurried`. No number changes.
+    """Make every step of a recognizer's training log itself and wait first, until `hurried`. No number changes.
 
     The log of its last run is deleted.
     """

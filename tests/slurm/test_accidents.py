@@ -75,12 +75,12 @@ def test_jobs_run_in_an_outer_job_on_a_site_that_exports_nothing_in_a_path_with_
     outer = {"SLURM_JOB_ID": "999999", "SLURM_MEM_PER_NODE": "7", "SLURM_NTASKS": "64", "SLURM_CPUS_PER_TASK": "64"}
     site = {"SBATCH_EXPORT": "NONE", "SLURM_EXPORT_ENV": "NONE", "SRUN_EXPORT_ENV": "NONE", "SBATCH_MEM_PER_NODE": "7"}
     repository.environment |= outer | site
-    recogniser = "checkpoints/tiny/backbones/recogniser_a.safetensors"
-    repository.run("snakemake", "--profile", "slurm", "--", recogniser)
+    recognizer = "checkpoints/tiny/backbones/recognizer_a.safetensors"
+    repository.run("snakemake", "--profile", "slurm", "--", recognizer)
     jobs = cluster.jobs_of(repository.path)
     assert {job["NodeList"] for job in jobs} == {free}
     assert {job["State"] for job in jobs} == {"COMPLETED"}
-    assert sum(job["JobName"] == "masquerade training recogniser_a" for job in jobs) == 1
+    assert sum(job["JobName"] == "masquerade training recognizer_a" for job in jobs) == 1
     assert len(jobs) >= 2
     assert all("cpu=64" not in job["ReqTRES"] and "G" in job["ReqTRES"] for job in jobs)
 
@@ -108,11 +108,11 @@ def test_two_working_copies_build_side_by_side(sources, trained, cluster, tmp_pa
 def test_error_of_a_failing_step_is_one_paragraph_with_its_log(sources, tmp_path):
     repository = in_partition(sources.copy(tmp_path / "repository"), "accidents")
     repository.edit_params(
-        lambda tree: tree["backbones"]["recogniser_a"]["recognition"].update(floor_auc=1.0), "scales/tiny.yaml"
+        lambda tree: tree["backbones"]["recognizer_a"]["recognition"].update(floor_auc=1.0), "scales/tiny.yaml"
     )
     output = repository.run(
-        "snakemake", "--profile", "slurm", "--", "checkpoints/tiny/backbones/recogniser_a.safetensors", fails=True
+        "snakemake", "--profile", "slurm", "--", "checkpoints/tiny/backbones/recognizer_a.safetensors", fails=True
     )
-    line = next(line for line in output.splitlines() if "training recogniser_a failed as job" in line)
-    assert "backbone 'recogniser_a' is too poor to build on: auc is" in line
+    line = next(line for line in output.splitlines() if "training recognizer_a failed as job" in line)
+    assert "backbone 'recognizer_a' is too poor to build on: auc is" in line
     assert Path(line.split("Its log is ")[1].rstrip(".")).is_file()

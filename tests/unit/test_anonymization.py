@@ -122,7 +122,7 @@ def test_values_that_are_not_a_valid_picture_are_refused(faces):
     assert "not finite" in reasons_by_id["f0"]
     assert "not finite" in reasons_by_id["f1"]
     assert reasons_by_id["f3"] == "the method returned values outside [-1, 1] (1.5 to 1.5)"
-    assert reasons_by_id["f4"] == "", "less than half a grey level is rounding"
+    assert reasons_by_id["f4"] == "", "less than half a gray level is rounding"
 
 
 def test_a_refused_picture_does_not_fail_the_rest_of_its_batch(faces):

@@ -16,7 +16,7 @@ from masquerade.assets import admitting, entries, hashing, identity, lock, packa
 from masquerade.cli import doctor
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError, CheckpointError, ParameterError
-from masquerade.lineage import licences
+from masquerade.lineage import licenses
 from masquerade.params import loading, overlays, yaml_files
 from toy_assets import BYTES, SHA256, placed, put, remote, toy_registry
 
@@ -82,8 +82,8 @@ def test_the_landmark_file_of_the_package_has_the_hash_in_the_registry():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda tree: tree["weights"]["fan4"].update(colour="red"), "weights.fan4.colour"),
-        (lambda tree: tree["weights"]["fan4"].pop("licence"), "weights.fan4.licence"),
+        (lambda tree: tree["weights"]["fan4"].update(color="red"), "weights.fan4.color"),
+        (lambda tree: tree["weights"]["fan4"].pop("license"), "weights.fan4.license"),
         (lambda tree: tree["weights"]["fan4"]["file"].update(urls=["ftp://host/file"]), "weights.fan4.file.urls.0"),
         (lambda tree: tree["weights"]["fan4"]["file"].update(name="../../etc/passwd"), "no plain path"),
         (lambda tree: tree["weights"]["fan4"]["file"].update(sha256="11f355bf06"), "weights.fan4.file.sha256"),
@@ -300,7 +300,7 @@ def test_the_doctor_looks_for_the_files_that_losses_read(monkeypatch):
     assert "vgg16" in check.state
 
 
-def test_faces_of_a_known_dataset_have_its_licence():
-    assert licences.of_faces("ffhq", drawn=False) == "CC-BY-NC-SA-4.0"
-    assert "non-commercial" in licences.of_faces("celeba_hq", drawn=False)
-    assert "does not know" in licences.of_faces("holidays", drawn=False)
+def test_faces_of_a_known_dataset_have_its_license():
+    assert licenses.of_faces("ffhq", drawn=False) == "CC-BY-NC-SA-4.0"
+    assert "non-commercial" in licenses.of_faces("celeba_hq", drawn=False)
+    assert "does not know" in licenses.of_faces("holidays", drawn=False)

@@ -1,4 +1,4 @@
-"""Metrics of attackers who know the method, and of networks that learnt from anonymized pictures: values by hand."""
+"""Metrics of attackers who know the method, and of networks that learned from anonymized pictures: values by hand."""
 
 import json
 import math
@@ -57,8 +57,8 @@ class TestRanks:
         measurements = answers({"naive": [1, 2, 5, 6]})
         assert compute("attack_rank1_rate", measurements)["naive"].value == 0.25
         assert compute("attack_rank5_rate", measurements)["naive"].value == 0.75
-        assert compute("attack_rank1_rate", measurements)["naive"].note == "chance 0.100, recogniser net"
-        assert compute("attack_rank5_rate", measurements)["naive"].note == "chance 0.500, recogniser net"
+        assert compute("attack_rank1_rate", measurements)["naive"].note == "chance 0.100, recognizer net"
+        assert compute("attack_rank5_rate", measurements)["naive"].note == "chance 0.500, recognizer net"
 
     def test_held_out_people_count_apart(self):
         measurements = answers({"naive": [1, 1, 9, 2]}, group=["tested", "tested", "held_out", "held_out"])
@@ -69,7 +69,7 @@ class TestRanks:
 
     def test_chance_of_a_small_gallery_is_at_most_one(self):
         value = compute("attack_rank5_rate", answers({"naive": [1, 2]}, people=[3.0, 3.0]))["naive"]
-        assert value.note == "chance 1.000, recogniser net"
+        assert value.note == "chance 1.000, recognizer net"
 
     def test_refused_faces_and_people_with_one_picture_are_in_the_denominator(self):
         status, people = ["ok", "refused", "ok", "ok"], [9.0, np.nan, 9.0, 9.0]
@@ -82,12 +82,12 @@ class TestRanks:
             assert math.isnan(values[part].value)
             assert (values[part].over, values[part].of, values[part].note) == (0, 2, "no face could be measured")
 
-    def test_strongest_recogniser_counts(self):
+    def test_strongest_recognizer_counts(self):
         measurements = answers({"one": [1, 2, 3], "two": [1, 1, 3]}, attacker=["naive"] * 6,
-                               recogniser=["a"] * 3 + ["b"] * 3)  # fmt: skip
+                               recognizer=["a"] * 3 + ["b"] * 3)  # fmt: skip
         value = compute("attack_rank1_rate", measurements)["naive"]
         assert value.value == pytest.approx(2 / 3)
-        assert value.note == "chance 0.100, recogniser b"
+        assert value.note == "chance 0.100, recognizer b"
 
     def test_trainings_are_averaged(self):
         measurements = answers({"one": [1, 1, 1, 2], "two": [1, 2, 2, 2]}, attacker=["adapted"] * 8,
@@ -105,9 +105,9 @@ class TestRanks:
 
     def test_training_that_failed_is_in_the_note(self):
         measurements = answers({"one": [1, 2], "two": [2, 2]}, attacker=["adapted"] * 4, trial=[0, 0, 1, 1],
-                               learnt=[1.0, 1.0, 0.0, 0.0])  # fmt: skip
+                               learned=[1.0, 1.0, 0.0, 0.0])  # fmt: skip
         values = compute("attack_rank1_rate", measurements)
-        note = "chance 0.100, recogniser net; 1 of 2 trainings did not learn: they attack untrained"
+        note = "chance 0.100, recognizer net; 1 of 2 trainings did not learn: they attack untrained"
         assert values["adapted"].note == note
         assert values["worst"].note == f"adapted: {note}"
 
@@ -120,9 +120,9 @@ class TestWorst:
         values = compute("attack_rank1_rate", measurements)
         assert list(values) == ["worst", "worst_naming", "naive", "parrot", "adapted", "shuffled"]
         assert values["worst"].value == 0.75
-        assert values["worst"].note == "parrot: chance 0.100, recogniser net"
+        assert values["worst"].note == "parrot: chance 0.100, recognizer net"
         assert values["worst_naming"].value == 0.5
-        assert values["worst_naming"].note == "adapted: chance 0.100, recogniser net"
+        assert values["worst_naming"].note == "adapted: chance 0.100, recognizer net"
         assert values["shuffled"].value == 1.0
 
     def test_draws_of_the_worst_are_the_highest_in_each_sample(self):
@@ -156,7 +156,7 @@ class TestAcceptance:
         measurements = answers({"naive": [1] * 4}, distance=[0.2, 0.5, 0.7, np.inf], threshold=[0.5] * 4)
         value = compute("attack_true_acceptance_rate", measurements)["naive"]
         assert (value.value, value.over, value.of) == (pytest.approx(1 / 3), 3, 4)
-        assert value.note == "threshold 0.500 of 500 comparisons of the attacker's held-out people, recogniser net"
+        assert value.note == "threshold 0.500 of 500 comparisons of the attacker's held-out people, recognizer net"
 
     def test_too_few_strangers_give_no_value(self):
         measurements = answers({"naive": [1, 1]}, distance=[0.2, 0.5], threshold=[np.nan] * 2)
@@ -218,7 +218,7 @@ class TestEqualErrorRate:
         assert {name: value.value for name, value in values.items()} == {
             "worst": 0.0, "worst_naming": 0.0, "naive": 0.5, "adapted": 0.0
         }  # fmt: skip
-        assert values["worst"].note == "adapted: chance 0.500, recogniser net"
+        assert values["worst"].note == "adapted: chance 0.500, recognizer net"
         assert np.nanmax(values["worst"].draws) == 0.0
 
     def test_sample_without_a_probe_has_no_rate(self):
@@ -229,14 +229,14 @@ class TestEqualErrorRate:
 
 class TestPoisoning:
     def measurements(self, **columns):
-        ranks = {"identity": [3, 2, 1, np.nan], "recogniser_a": [1, 1, 2, np.nan], "adaptive": [1, 1, 1, np.nan]}
-        recognisers = [name for name in ranks for _ in range(4)]
-        return answers(ranks, attacker=["poisoned"] * 12, recogniser=recognisers, asks=["protecting"] * 12, **columns)
+        ranks = {"identity": [3, 2, 1, np.nan], "recognizer_a": [1, 1, 2, np.nan], "adaptive": [1, 1, 1, np.nan]}
+        recognizers = [name for name in ranks for _ in range(4)]
+        return answers(ranks, attacker=["poisoned"] * 12, recognizer=recognizers, asks=["protecting"] * 12, **columns)
 
     def test_protection_is_the_share_that_is_not_found(self):
         values = compute("poisoning_protection_rate", self.measurements())
         assert {name: value.value for name, value in values.items()} == pytest.approx(
-            {"worst": 0.0, "identity": 2 / 3, "recogniser_a": 1 / 3, "adaptive": 0.0}
+            {"worst": 0.0, "identity": 2 / 3, "recognizer_a": 1 / 3, "adaptive": 0.0}
         )
         assert values["worst"].note == "adaptive: found by chance 0.100"
         assert (values["identity"].over, values["identity"].of) == (3, 4)
@@ -244,17 +244,17 @@ class TestPoisoning:
         with np.errstate(invalid="ignore"):
             assert np.allclose(values["identity"].draws, weights @ [1, 1, 0] / weights.sum(axis=1), equal_nan=True)
 
-    def test_training_concerns_the_adaptive_recogniser_alone(self):
-        values = compute("poisoning_protection_rate", self.measurements(learnt=[0.0] * 12))
+    def test_training_concerns_the_adaptive_recognizer_alone(self):
+        values = compute("poisoning_protection_rate", self.measurements(learned=[0.0] * 12))
         assert [name for name, value in values.items() if "did not learn" in value.note] == ["worst", "adaptive"]
 
 
 class TestRestored:
     def measurements(self):
-        """A restoring attacker with two recognisers and one who does not restore. The last probe was refused."""
+        """A restoring attacker with two recognizers and one who does not restore. The last probe was refused."""
         missing = [np.nan] * 3
         columns = {
-            "recogniser": ["a"] * 3 + ["b"] * 3 + ["own"] * 3,
+            "recognizer": ["a"] * 3 + ["b"] * 3 + ["own"] * 3,
             "psnr": [20.0, 30.0, np.nan] * 2 + missing, "before_psnr": [15.0, np.inf, np.nan] * 2 + missing,
             "ssim": [0.5, 0.7, np.nan] * 2 + missing, "before_ssim": [0.4, 1.0, np.nan] * 2 + missing,
             "similarity": [0.8, 0.9, np.nan, 0.1, 0.2, np.nan, *missing],
@@ -272,7 +272,7 @@ class TestRestored:
         value = compute("restored_psnr", self.measurements())["anonymized"]
         assert (value.over, value.of, value.note) == (1, 3, "infinite: the pictures are identical")
 
-    def test_identity_is_that_of_each_recogniser(self):
+    def test_identity_is_that_of_each_recognizer(self):
         assert self.values("restored_similarity") == pytest.approx(
             {"a.restoring": 0.85, "b.restoring": 0.15, "a.anonymized": 0.75, "b.anonymized": 0.05}
         )
@@ -297,7 +297,7 @@ def test_averages_of_twins_leave_out_what_is_missing():
 def test_answers_of_attackers_are_read_from_their_file(tmp_path):
     """The file of pipeline/informed.py, with booleans, lists and refused faces, gives the values of its frame."""
     columns = {"distance": [1.0, 3.0, np.nan], "strangers": [np.float32([2.0]), np.float32([4.0]), None]}
-    measurements = answers({"adapted": [1, 3, np.nan]}, learnt=[False] * 3, threshold=[2.0] * 3, **columns)
+    measurements = answers({"adapted": [1, 3, np.nan]}, learned=[False] * 3, threshold=[2.0] * 3, **columns)
     core_measurements.write(measurements.attacked, tmp_path / "attacked.parquet")
     core_measurements.write(
         pd.DataFrame({"id": ["f0"], "identity": ["a"], "found": [True]}), tmp_path / "twins.parquet"

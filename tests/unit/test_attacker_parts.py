@@ -150,17 +150,17 @@ class TestLessons:
         assert people_rows(rows, AttackedPeople(people=1, pictures=0))["identity"].unique().tolist() == ["c"]
         assert people_rows(rows, AttackedPeople(people=2, pictures=1))["id"].tolist() == [0, 2]
 
-    def test_people_who_are_learnt_and_held_out_are_disjoint(self, tmp_path):
+    def test_people_who_are_learned_and_held_out_are_disjoint(self, tmp_path):
         people = {f"p{number}": ("train", 2) for number in range(12)}
         made = lesson(*self.archives(tmp_path, people, ["p0" + "0"]), SETTINGS, ["someone"])
-        learnt, held_out = set(made.learn.people), set(made.held_out.people)
-        assert not learnt & held_out
-        assert learnt | held_out == people.keys() - {"p0"}  # p0 has one usable picture left
+        learned, held_out = set(made.learn.people), set(made.held_out.people)
+        assert not learned & held_out
+        assert learned | held_out == people.keys() - {"p0"}  # p0 has one usable picture left
         assert len(held_out) == 3  # a quarter of 11
         for pairs in (made.learn, made.held_out):
             assert np.array_equal(pairs.anonymized, 255 - pairs.clear)
             assert [name[:-1] for name in pairs.ids] == pairs.people.tolist()
-        assert made.learn.numbers.tolist() == [sorted(learnt).index(person) for person in made.learn.people]
+        assert made.learn.numbers.tolist() == [sorted(learned).index(person) for person in made.learn.people]
 
     def test_digest_follows_the_pictures(self, tmp_path):
         people = {f"p{number}": ("train", 2) for number in range(5)}
@@ -236,7 +236,7 @@ def scene_of(folder, world, control):
 
 
 def projected(images):
-    """A recogniser: the pixels along fixed random directions."""
+    """A recognizer: the pixels along fixed random directions."""
     return images.reshape(len(images), -1) @ np.random.default_rng(0).normal(size=(images[0].size, 64))
 
 
@@ -245,7 +245,7 @@ def rates(tmp_path_factory):
     """Control -> attacker -> rank-1 rate in worlds of 12 people with 3 pictures each, and the number of probes."""
     folder, found = tmp_path_factory.mktemp("controls"), {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Shuffled, "recognisers", lambda self: {"pixels": projected})  # it has no networks here
+        patch.setattr(Shuffled, "recognizers", lambda self: {"pixels": projected})  # it has no networks here
         attacks = [informed.Attack(cls(NoParameters(), {}), 0, True) for cls in (Naive, Shuffled)]
         for control in CONTROLS:
             frames = [
@@ -380,7 +380,7 @@ def test_training_that_helps_is_kept(tmp_path):
     job = kit.job(tmp_path, "0", faces=originals.path, people="attackers")
     made = lesson(originals, dark, SETTINGS, [])
     figures = _restoration.train(params, made, job)
-    assert figures["learnt"] == 1
+    assert figures["learned"] == 1
     restored = _restoration.loaded(job.checkpoint)(to_float(made.held_out.anonymized))
     error = np.abs(restored - to_float(made.held_out.clear)).mean()
     assert error == pytest.approx(figures["after"])

@@ -100,7 +100,7 @@ def job(tmp_path):
 SMALL = {
     "published": "",
     "crop": (0.0, 0.0, 1.0, 1.0), "input_size": 32, "widths": [4, 8, 8], "units": [1, 2, 1],
-    "dropout": 0.2, "steps": 6, "batch": 8, "optimiser": "muon",
+    "dropout": 0.2, "steps": 6, "batch": 8, "optimizer": "muon",
     "learning_rate": 0.02, "cooldown": 0.5, "balance": 1.0, "floor_balanced_accuracy": 0.6,
 }  # fmt: skip
 
@@ -110,9 +110,9 @@ def backbone(**changes):
     return cls(cls.Params(**{**SMALL, **changes}))
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "muon"])
-def test_classifier_learns_the_attributes_of_the_pictures(job, optimiser):
-    curve, learning = kit.Curve(), backbone(steps=80, optimiser=optimiser)
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_classifier_learns_the_attributes_of_the_pictures(job, optimizer):
+    curve, learning = kit.Curve(), backbone(steps=80, optimizer=optimizer)
     learning.train(job(log=curve))
     assert curve.of("loss")[-1] < 0.8 * curve[0]["loss"]
     figures = learning.quality(job())

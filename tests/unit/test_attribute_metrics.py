@@ -18,7 +18,7 @@ def attributes(labels, **columns):
         for row, (label, probability) in enumerate(values)
     ]
     frame = pd.DataFrame(rows, columns=["id", "labels", "attribute", "label", "probability"])
-    return frame.assign(learnt_from=16)
+    return frame.assign(learned_from=16)
 
 
 def accuracy(*frames):
@@ -40,7 +40,7 @@ def test_attribute_accuracy_of_hand_worked_predictions():
     values = {part: accuracies[part].value for part in ("Male", "Bald", "Attractive", "inner", "outer", "combined")}
     assert values == {"Male": 0.75, "Bald": 0.75, "Attractive": 1.0, "inner": 0.75, "outer": 0.75, "combined": 9 / 11}
     assert (accuracies["combined"].over, accuracies["Attractive"].over, accuracies["Attractive"].of) == (4, 3, 4)
-    assert accuracies["combined"].note == "threshold 0.5; learnt from 16 faces"
+    assert accuracies["combined"].note == "threshold 0.5; learned from 16 faces"
 
 
 def test_balanced_accuracy_leaves_out_attributes_that_do_not_vary():
@@ -63,7 +63,7 @@ def test_pseudo_labels_have_their_own_values_and_an_agreement_with_annotations()
     assert accuracies["pseudo_b.combined"].note.endswith("0.750 of the labels are right")
 
 
-def test_attribute_that_is_not_labelled_has_a_reason():
+def test_attribute_that_is_not_labeled_has_a_reason():
     accuracies = accuracy(KNOWN_FRAME)
     assert math.isnan(accuracies["Sideburns"].value)
     assert accuracies["Sideburns"].note == "these faces have no such label"

@@ -52,7 +52,7 @@ def test_rates_of_hand_worked_faces_are_against_their_annotations():
     assert values["c.age"].value == 2 / 4  # the first is no longer young; 0.5 is young
     assert values["c"].value == pytest.approx((3 / 4 + 2 / 4) / 2)
     assert values["c.color"].value == 1.0
-    assert (values["c.color"].over, values["c.color"].of) == (3, 4), "a bald face has no hair colour"
+    assert (values["c.color"].over, values["c.color"].of) == (3, 4), "a bald face has no hair color"
     assert values["c.gender"].note == values["c"].note == "against the annotation of the original"
     assert values["c"].spread is None
 
@@ -101,7 +101,7 @@ def test_without_annotations_the_prediction_on_the_original_counts():
 
 
 def test_a_keyword_that_is_annotated_in_part_is_compared_with_predictions():
-    """One of three colours has no annotation: gender is compared with annotations, color with predictions."""
+    """One of three colors has no annotation: gender is compared with annotations, color with predictions."""
     values = rates(ORIGINAL.drop(columns="attribute.Gray_Hair"), DERIVED)
     assert values["c.gender"].note == "against the annotation of the original"
     assert "has no annotations" in values["c.color"].note
@@ -161,5 +161,5 @@ def test_rates_equal_those_of_scikit_learn(seed, count, present):
         assert values[f"c.{keyword}"].value == pytest.approx(accuracy_score(true, predicted))
         if len(set(true)) > 1:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a predicted colour may be absent from the originals
+                warnings.simplefilter("ignore")  # a predicted color may be absent from the originals
                 assert values[f"c.{keyword}.balanced"].value == pytest.approx(balanced_accuracy_score(true, predicted))

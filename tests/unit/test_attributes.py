@@ -12,20 +12,20 @@ from masquerade.pipeline import anonymization
 from masquerade.pipeline.attributes import classifier, protocol
 
 SETTINGS = AttributeSettings(
-    size=32, frozen_blocks=18, train_pictures=0, labeller_pictures=0, epochs=60, batch=8, learning_rate=0.01,
+    size=32, frozen_blocks=18, train_pictures=0, labeler_pictures=0, epochs=60, batch=8, learning_rate=0.01,
     test_share=0.25,
 )  # fmt: skip
 BRIGHT, RED = "attribute.Smiling", "attribute.Young"
 
 
 def archive(folder, name, count=24, change=None, split=None, derived=False):
-    """Plain pictures whose two attributes are their brightness and their colour."""
+    """Plain pictures whose two attributes are their brightness and their color."""
     draw = np.random.default_rng(0)
     with ArchiveWriter(folder / f"{name}.zip", {"size": 32}) as out:
         for number in range(count):
             bright, red = bool(number % 2), bool(number // 2 % 2)
-            colour = np.array([200 if red else 90, 90, 90 if red else 200]) * (1.0 if bright else 0.4)
-            picture = np.clip(colour + draw.normal(0, 6, (32, 32, 3)), 0, 255).astype(np.uint8)
+            color = np.array([200 if red else 90, 90, 90 if red else 200]) * (1.0 if bright else 0.4)
+            picture = np.clip(color + draw.normal(0, 6, (32, 32, 3)), 0, 255).astype(np.uint8)
             row = {"id": f"f{number:02d}", "identity": f"p{number}", BRIGHT: bright, RED: red, "attribute.age": 30.0}
             row["split"] = split or ("train" if number < 16 else "test")
             row["group"] = "methods" if row["split"] == "train" else ""
@@ -56,11 +56,11 @@ def test_features_of_frozen_blocks_give_the_prediction_of_the_whole_network(arch
     np.testing.assert_allclose(cut.predict(cut.features(pictures)), whole.predict(whole.features(pictures)), atol=1e-4)
 
 
-def test_only_true_or_false_attributes_are_learnt(tmp_path):
+def test_only_true_or_false_attributes_are_learned(tmp_path):
     assert protocol.names(archive(tmp_path, "faces").index) == ["Smiling", "Young"]
 
 
-def test_only_attributes_that_anonymized_faces_keep_are_learnt(tmp_path):
+def test_only_attributes_that_anonymized_faces_keep_are_learned(tmp_path):
     originals = archive(tmp_path, "faces")
     kept = archive(tmp_path, "kept", count=16, derived=True)
     lost = archive(tmp_path, "lost", count=16, derived=True, change=lambda picture: np.full_like(picture, 128))

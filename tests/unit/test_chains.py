@@ -33,7 +33,7 @@ def resolved(toy: Toy, name: str) -> address.ResolvedAddress:
 class TestAddress:
     @pytest.mark.parametrize(
         "name",
-        ["re_identification_rate", "casia", "CASIA(%)", "re_id_casia", "re_identification_rate.recogniser_a"],
+        ["re_identification_rate", "casia", "CASIA(%)", "re_id_casia", "re_identification_rate.recognizer_a"],
     )
     def test_column_has_several_names(self, toy, name):
         (cell,) = resolved(toy, f"toy/table1:fit:{name}").cells

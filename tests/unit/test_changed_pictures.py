@@ -68,12 +68,12 @@ def test_a_picture_without_its_texts_and_name_comes_back_by_a_report_that_a_spre
     spreadsheet(hidden / "report.csv")
     assert recover(root, hidden, tmp_path / "back", *key, "--originals", pictures) == 0
     (row,) = report(tmp_path / "back").values()
-    assert (row["salted"], row["psnr"], row["recognised"]) == ("yes", "inf", "yes")
+    assert (row["salted"], row["psnr"], row["recognized"]) == ("yes", "inf", "yes")
 
 
 def test_a_jpeg_has_the_salt_of_its_row_and_a_picture_without_a_row_is_refused(root, hidden, tmp_path, key):
     stripped(hidden, "{stem}.jpg", quality=95)
-    Image.new("RGB", (64, 64), "grey").save(hidden / "holiday.png")
+    Image.new("RGB", (64, 64), "gray").save(hidden / "holiday.png")
     assert recover(root, hidden, tmp_path / "back", *key) == 3
     rows = report(tmp_path / "back")
     assert rows.pop("holiday.png")["reason"].startswith("its salt is not known")

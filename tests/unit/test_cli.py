@@ -285,7 +285,7 @@ class TestKeys:
         return recover(root, tmp_path / "hidden", tmp_path / "shown", "--key-file", back)
 
     def difference(self, root, pictures, tmp_path) -> np.ndarray:
-        """Between the recovered face and the original, in grey levels."""
+        """Between the recovered face and the original, in gray levels."""
         source = choosing.photographs_at(loading.load(root), pictures, "refuse", "ffhq")
         (original,) = [record.picture for record in source.records(64, 0, 1) if record.picture is not None]
         (row,) = report(tmp_path / "shown").values()

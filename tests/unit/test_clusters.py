@@ -72,7 +72,7 @@ class TestSilhouette:
     def test_silhouette_is_computed_from_the_features_and_not_from_the_picture(self, tmp_path):
         """In two dimensions t-SNE separates the faces far better than the features do."""
         figure, cells = declared(tmp_path), [cell(apart=2.0)]
-        faces, labels = clusters.labelled(figure.panels[1], cells[0][0])
+        faces, labels = clusters.labeled(figure.panels[1], cells[0][0])
         own = clusters._vectors(faces, "gender")
         score = clusters._scores(figure.panels[1], cells, "gender")
         assert score == f"{clusters.silhouette(own, labels):.2f}"
@@ -105,7 +105,7 @@ class TestFigure:
         panel, cells = declared(tmp_path).panels[1], [cell(0), cell(1)]
         values = []
         for rows, _ in cells:
-            faces, labels = clusters.labelled(panel, rows)
+            faces, labels = clusters.labeled(panel, rows)
             values.append(clusters.silhouette(clusters._vectors(faces, "gender"), labels))
         expected = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}"
         assert clusters._scores(panel, cells, "gender") == expected
@@ -133,7 +133,7 @@ class TestFigure:
     def test_refused_faces_are_left_out(self, tmp_path):
         rows, _ = cell()
         rows.loc[:5, "status"] = "refused"
-        faces, labels = clusters.labelled(declared(tmp_path).panels[0], rows)
+        faces, labels = clusters.labeled(declared(tmp_path).panels[0], rows)
         assert sorted(set(labels)) == ["p1", "p2", "p3"]
         assert len(faces) == 18
 

@@ -24,11 +24,11 @@ def landmarks(face: Square) -> np.ndarray:
     brows = np.stack([np.linspace(-0.4, 0.4, 10), np.full(10, -0.15)], axis=1)
     inner = np.zeros((41, 2))
     across, down = face.right, np.array([-face.right[1], face.right[0]])
-    return face.centre + np.concatenate([jaw, brows, inner]) @ np.stack([across, down])
+    return face.center + np.concatenate([jaw, brows, inner]) @ np.stack([across, down])
 
 
-def replacement(centre: tuple[float, float], right: tuple[float, float], crop: np.ndarray) -> Replacement:
-    face = Square(np.array(centre, dtype=float), np.array(right, dtype=float))
+def replacement(center: tuple[float, float], right: tuple[float, float], crop: np.ndarray) -> Replacement:
+    face = Square(np.array(center, dtype=float), np.array(right, dtype=float))
     return Replacement(face, landmarks(face), crop)
 
 
@@ -64,7 +64,7 @@ class TestPhotograph:
     def test_nothing_of_the_old_face_is_left_forehead_and_chin_included(self, photograph, face, times):
         """Whatever the old face looked like, the finished photograph is the same, but for 3 % at the square's edge."""
         photograph = photograph[:300].repeat(times, axis=0).repeat(times, axis=1)
-        square = Square(face.square.centre * times, face.square.right * times)
+        square = Square(face.square.center * times, face.square.right * times)
         face = Replacement(square, face.landmarks * times, face.crop)
         mask = composition.face_mask(face.landmarks, photograph.shape) & (depths(photograph, face) > 0.07)
         other = photograph.copy()
@@ -93,7 +93,7 @@ class TestPhotograph:
         assert face_alone.sum() < replaced.sum() < 0.8 * face.square.side**2
 
     def test_the_seam_is_hardly_seen(self, photograph, face):
-        """Steps across the seam are those of the photograph, although the new picture is darker by 30 grey levels."""
+        """Steps across the seam are those of the photograph, although the new picture is darker by 30 gray levels."""
         darker = replace(face, crop=np.clip(face.crop.astype(int) - 30, 0, 255).astype(np.uint8))
         whole = composed(photograph, [darker])
         rim = whole.replaced ^ np.roll(whole.replaced, 3, axis=1)
@@ -119,12 +119,12 @@ def depths(photograph: np.ndarray, face: Replacement) -> np.ndarray:
 
 
 def _steps(picture: np.ndarray) -> np.ndarray:
-    grey = picture.astype(float).mean(axis=2)
-    return np.abs(grey - np.roll(grey, 1, axis=1)) + np.abs(grey - np.roll(grey, 1, axis=0))
+    gray = picture.astype(float).mean(axis=2)
+    return np.abs(gray - np.roll(gray, 1, axis=1)) + np.abs(gray - np.roll(gray, 1, axis=0))
 
 
-def test_the_crop_of_a_neighbour_does_not_bring_the_original_of_a_face_back():
-    """Each crop shows its own face new and its neighbour's as it was (255), as a method does that keeps backgrounds."""
+def test_the_crop_of_a_neighbor_does_not_bring_the_original_of_a_face_back():
+    """Each crop shows its own face new and its neighbor's as it was (255), as a method does that keeps backgrounds."""
     photograph = plain(120, 240)
     faces = [replacement((x, 120.0), (70.0, 0.0), plain(0)) for x in (80.0, 160.0)]
     old = [composition.face_mask(face.landmarks, photograph.shape) for face in faces]

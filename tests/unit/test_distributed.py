@@ -376,7 +376,7 @@ def test_published_generator_can_train_in_up_to_eight_processes(monkeypatch, bat
 
 def test_training_that_is_not_made_for_several_processes_is_refused(tmp_path, monkeypatch):
     class Alone:
-        modules, optimisers = {}, {}
+        modules, optimizers = {}, {}
 
     pretend(monkeypatch, 0, 2)
     with pytest.raises(MasqueradeError, match=r"Alone trains in one process, not in 2\. Set `tasks` to 1"):

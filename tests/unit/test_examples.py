@@ -21,7 +21,7 @@ def test_the_notebook_runs_and_shows_what_its_text_says(monkeypatch):
             if cell.cell_type == "code":
                 exec(compile(cell.source, NOTEBOOK.name, "exec"), names)
     text = printed.getvalue()
-    assert "still recognised (distance 0." in text
+    assert "still recognized (distance 0." in text
     assert "wrong key" in text
     assert "[('one.jpg', 'ok', '0." in text
     assert names["whole"].image.size == names["photograph"].size

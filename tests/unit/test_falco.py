@@ -77,19 +77,19 @@ def test_published_settings_are_those_of_the_papers_parameters(root):
 
 def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
     together, alone = falco(world).anonymize(faces, 0), falco(world, batch=1).anonymize(faces, 0)
-    np.testing.assert_allclose(together, alone, atol=2e-3)  # a quarter of a grey level after 12 updates
+    np.testing.assert_allclose(together, alone, atol=2e-3)  # a quarter of a gray level after 12 updates
     assert np.abs(together - falco(world, knobs={"steps": 1}).anonymize(faces, 0)).max() > 0.02
 
 
 @pytest.fixture
 def bfloat16(monkeypatch):
-    """Knobs of an optimisation with bfloat16, also on a processor that has no instructions for it."""
+    """Knobs of an optimization with bfloat16, also on a processor that has no instructions for it."""
     monkeypatch.setattr(precision, "bfloat16_pays", lambda device: True)
     return {"arithmetic": {**kit.BFLOAT16, "channels_last": True}}
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.9])
-def test_optimisation_with_bfloat16_reaches_the_loss_of_32_bits(world, drawn_codes, bfloat16, margin):
+def test_optimization_with_bfloat16_reaches_the_loss_of_32_bits(world, drawn_codes, bfloat16, margin):
     """Within 1 % over 8 faces, at the published learning rate. The losses of both codes are computed in 32 bits."""
     faces, method, losses = kit.faces(8), falco(world), {}
     for name, knobs in {"32 bits": {}, "bfloat16": bfloat16, "start": {"steps": 1, "learning_rate": 1e-9}}.items():
@@ -132,21 +132,21 @@ REACH = KNOBS["steps"] * KNOBS["learning_rate"] * 1.01  # the largest step of Ad
 def test_middle_layers_start_from_the_nearest_fake_and_the_others_keep_the_code_of_the_face(world, faces, drawn_codes):
     space = LatentSpace(world[1])
     falco(world).anonymize(faces, 0)
-    (optimised,), (inverted, features) = drawn_codes, codes.Codes(space).of(faces)
+    (optimized,), (inverted, features) = drawn_codes, codes.Codes(space).of(faces)
     known = fakes.load(world[0] / "fakes.safetensors", space)
     start = known.codes[fakes.nearest(features, known.features)]
     rest = [layer for layer in range(8) if layer not in USED]
-    assert torch.equal(optimised[:, rest], inverted[:, rest])
-    assert 0 < (optimised[:, USED] - start[:, None]).abs().max() <= REACH
+    assert torch.equal(optimized[:, rest], inverted[:, rest])
+    assert 0 < (optimized[:, USED] - start[:, None]).abs().max() <= REACH
 
 
 def test_another_result_of_a_face_starts_from_the_next_nearest_fake(world, faces, drawn_codes):
     space = LatentSpace(world[1])
     assert falco(world).otherwise(faces, 1) is not None
-    (optimised,), (_, features) = drawn_codes, codes.Codes(space).of(faces)
+    (optimized,), (_, features) = drawn_codes, codes.Codes(space).of(faces)
     known = fakes.load(world[0] / "fakes.safetensors", space)
     start = known.codes[fakes.nearest(features, known.features, 1)]
-    assert 0 < (optimised[:, USED] - start[:, None]).abs().max() <= REACH
+    assert 0 < (optimized[:, USED] - start[:, None]).abs().max() <= REACH
     assert falco(world, start="random").otherwise(faces, 1) is None
 
 

@@ -228,7 +228,7 @@ def test_stored_pictures_in_training_are_rounded_to_8_bits_and_pass_gradients():
     assert torch.equal(drawn.grad, torch.ones(4))
 
 
-def test_each_optimiser_changes_its_own_networks_only(transforming):
+def test_each_optimizer_changes_its_own_networks_only(transforming):
     def weights():
         return {name: [p.clone() for p in module.parameters()] for name, module in transforming.modules.items()}
 

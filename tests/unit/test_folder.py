@@ -24,7 +24,7 @@ PARAMS = {
     "path": "", "identity": "from_folder", "validation_share": 0.0, "faces": "refuse", "alignment": "ffhq",
     "megapixels": 40.0, "detection_side": 1024, "detection_score": 0.3, "turn": True, "smallest": 32.0,
 }  # fmt: skip
-# Arithmetic on the recipe: the square is 4 |x'| wide here, its centre 0.1 |y'| below the eyes.
+# Arithmetic on the recipe: the square is 4 |x'| wide here, its center 0.1 |y'| below the eyes.
 EYE_TO_EYE = 0.25
 
 
@@ -106,7 +106,7 @@ def test_a_square_follows_from_eyes_and_mouth_by_hand():
     square = alignment.square(points)
     # |x'| = 20, |y'| = 30: s = max(80, 108); c = (50, 50) + 0.1 (0, 30)
     assert square.side == pytest.approx(108)
-    np.testing.assert_allclose(square.centre, (50, 53))
+    np.testing.assert_allclose(square.center, (50, 53))
     np.testing.assert_allclose(square.right, (54, 0), atol=1e-9)
     # The square starts at x = -4, y = -1, and a pixel of a crop of 54 is two pixels wide.
     np.testing.assert_allclose(alignment.into_crop(np.array([[-4.0, -1.0]]), square, 54), [[-0.5, -0.5]], atol=1e-9)
@@ -115,13 +115,13 @@ def test_a_square_follows_from_eyes_and_mouth_by_hand():
 
 def test_a_square_in_the_picture_is_cut_out_pixel_by_pixel():
     picture = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
-    square = alignment.Square(centre=np.array([39.5, 29.5]), right=np.array([8.0, 0.0]))
+    square = alignment.Square(center=np.array([39.5, 29.5]), right=np.array([8.0, 0.0]))
     np.testing.assert_array_equal(alignment.crop(picture, square, 16), picture[22:38, 32:48])
 
 
 def test_a_crop_beyond_the_edge_is_filled_with_the_mirrored_picture():
     picture = np.tile(np.linspace(0, 255, 64, dtype=np.uint8)[None, :, None], (64, 1, 3))
-    square = alignment.Square(centre=np.array([0.0, 32.0]), right=np.array([16.0, 0.0]))
+    square = alignment.Square(center=np.array([0.0, 32.0]), right=np.array([16.0, 0.0]))
     crop = alignment.crop(picture, square, 32)[16, :, 0].astype(int)
     assert crop[16:].tolist() == sorted(crop[16:]), "the inside is not changed"
     assert crop[0] > crop[15], "the outside is mirrored; black bars would be 0 everywhere"
@@ -338,12 +338,12 @@ def test_the_exif_orientation_is_applied(tmp_path, portrait):
         np.testing.assert_array_equal(read, upright)
 
 
-def test_every_colour_mode_becomes_the_same_picture(tmp_path, portrait):
+def test_every_color_mode_becomes_the_same_picture(tmp_path, portrait):
     exact = np.asarray(portrait)
-    grey = np.asarray(portrait.convert("L"))
-    np.testing.assert_array_equal(saved(tmp_path / "a.png", portrait.convert("L")), np.stack([grey] * 3, axis=-1))
-    sixteen = Image.fromarray(grey.astype(np.uint16) * 257)
-    np.testing.assert_array_equal(saved(tmp_path / "b.png", sixteen), np.stack([grey] * 3, axis=-1))
+    gray = np.asarray(portrait.convert("L"))
+    np.testing.assert_array_equal(saved(tmp_path / "a.png", portrait.convert("L")), np.stack([gray] * 3, axis=-1))
+    sixteen = Image.fromarray(gray.astype(np.uint16) * 257)
+    np.testing.assert_array_equal(saved(tmp_path / "b.png", sixteen), np.stack([gray] * 3, axis=-1))
     np.testing.assert_array_equal(saved(tmp_path / "c.tiff", portrait.convert("CMYK")), exact)
     palette = portrait.quantize(64)
     np.testing.assert_array_equal(saved(tmp_path / "d.png", palette), np.asarray(palette.convert("RGB")))
@@ -352,15 +352,15 @@ def test_every_colour_mode_becomes_the_same_picture(tmp_path, portrait):
 
 
 def exchanged_primaries() -> bytes:
-    """The profile of sRGB with red and blue exchanged: whoever follows it sees the colours exchanged."""
+    """The profile of sRGB with red and blue exchanged: whoever follows it sees the colors exchanged."""
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     red, blue = (profile.index(name) for name in (b"rXYZ", b"bXYZ"))
     profile[red : red + 4], profile[blue : blue + 4] = b"bXYZ", b"rXYZ"
     return bytes(profile)
 
 
-def linear_grey() -> bytes:
-    """A grey profile whose values are proportional to the light: 0.5 is 0.735 of sRGB."""
+def linear_gray() -> bytes:
+    """A gray profile whose values are proportional to the light: 0.5 is 0.735 of sRGB."""
     white = b"XYZ \0\0\0\0" + struct.pack(">iii", *(round(value * 65536) for value in (0.9642, 1.0, 0.8249)))
     curve = b"curv\0\0\0\0" + struct.pack(">I", 0)  # the identity
     table = struct.pack(">I", 2) + b"wtpt" + struct.pack(">II", 156, 20) + b"kTRC" + struct.pack(">II", 176, 12)
@@ -370,7 +370,7 @@ def linear_grey() -> bytes:
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "PA", "P with transparency"])
-def test_a_colour_profile_is_followed_in_every_mode(tmp_path, mode):
+def test_a_color_profile_is_followed_in_every_mode(tmp_path, mode):
     """A screenshot of a phone is RGBA or a palette, and has the profile of its screen."""
     picture = Image.new("RGB", (8, 8), (200, 90, 20))
     options = {"icc_profile": exchanged_primaries()}
@@ -391,10 +391,10 @@ def test_a_large_color_profile_of_a_png_is_followed(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["L", "LA", "I;16"])
-def test_a_grey_profile_is_followed(tmp_path, mode):
-    grey = Image.fromarray(np.full((8, 8), 128, np.uint8))
-    picture = Image.fromarray(np.full((8, 8), 128 * 257, np.uint16)) if mode == "I;16" else grey.convert(mode)
-    pixels = saved(tmp_path / "grey.png", picture, icc_profile=linear_grey())
+def test_a_gray_profile_is_followed(tmp_path, mode):
+    gray = Image.fromarray(np.full((8, 8), 128, np.uint8))
+    picture = Image.fromarray(np.full((8, 8), 128 * 257, np.uint16)) if mode == "I;16" else gray.convert(mode)
+    pixels = saved(tmp_path / "gray.png", picture, icc_profile=linear_gray())
     np.testing.assert_allclose(pixels[0, 0].astype(int), 188, atol=1)
 
 
@@ -405,7 +405,7 @@ def test_transparent_parts_are_white_whatever_the_profile(tmp_path):
     np.testing.assert_allclose(pixels[0].astype(int), [(20, 90, 200), (255, 255, 255)], atol=2)
 
 
-@pytest.mark.parametrize("profile", [b"no profile", linear_grey()])
+@pytest.mark.parametrize("profile", [b"no profile", linear_gray()])
 def test_a_profile_that_does_not_fit_changes_nothing(tmp_path, profile):
     pixels = saved(tmp_path / "picture.png", Image.new("RGBA", (8, 8), (200, 90, 20)), icc_profile=profile)
     assert pixels[0, 0].tolist() == [200, 90, 20]
@@ -425,7 +425,7 @@ def test_a_mode_without_a_fixed_range_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("faces", ["all", "largest"])
-def test_a_crop_hides_the_neighbours_and_names_them_to_the_judge(tmp_path, portrait, faces):
+def test_a_crop_hides_the_neighbors_and_names_them_to_the_judge(tmp_path, portrait, faces):
     head = portrait.crop((80, 20, 210, 300))
     group = Image.new("RGB", (240, 280))
     group.paste(head, (0, 0))
@@ -437,7 +437,7 @@ def test_a_crop_hides_the_neighbours_and_names_them_to_the_judge(tmp_path, portr
         square = alignment.Square(np.array(record.row["square"][:2]), np.array(record.row["square"][2:]))
         difference = np.abs(alignment.crop(photograph, square, 128).astype(int) - record.picture).sum(axis=2)
         changed = (difference > 0).any(axis=0).nonzero()[0]
-        assert len(changed) > 10, "the columns of the neighbour"
+        assert len(changed) > 10, "the columns of the neighbor"
         assert not ((changed > 40) & (changed < 88)).any()
         (other,) = record.others
         assert other.shape == record.detailed.shape == (256, 256, 3)

@@ -158,7 +158,7 @@ def test_captions_use_the_words_of_drawn_people():
 
 
 @pytest.mark.parametrize(
-    ("colour", "age", "name"),
+    ("color", "age", "name"),
     [
         ((30, 26, 25), 30.0, "Black_Hair"),
         ((95, 65, 45), 30.0, "Brown_Hair"),
@@ -166,12 +166,12 @@ def test_captions_use_the_words_of_drawn_people():
         ((150, 150, 148), 60.0, ""),
     ],
 )
-def test_hair_has_one_of_three_colours_unless_it_is_grey(colour, age, name):
+def test_hair_has_one_of_three_colors_unless_it_is_gray(color, age, name):
     from masquerade.core.annotations import CLASSES
     from masquerade.faces.generated.labels import hair
 
     mask = np.zeros((64, 64), np.uint8)
     mask[:20] = CLASSES.index("hair")
-    picture = np.where(mask[..., None] > 0, np.uint8(colour), np.uint8(255))
+    picture = np.where(mask[..., None] > 0, np.uint8(color), np.uint8(255))
     assert [known for known, has in hair(picture, mask, age).items() if has] == ([name] if name else [])
     assert not any(hair(picture, np.zeros_like(mask), age).values()), "no hair is seen"

@@ -59,7 +59,7 @@ def test_differences_weight_pixels_and_edges():
     assert edges.item() == 4.0  # across: 4 * 2 over two; down: 4 * 0 over two
 
 
-def test_codes_are_uncorrelated_and_centred_and_linear_in_the_picture():
+def test_codes_are_uncorrelated_and_centered_and_linear_in_the_picture():
     draw = torch.Generator().manual_seed(0)
     images = torch.rand(60, 3, 32, 32, generator=draw) * 2 - 1
     linear = LinearCodes(32, 8)

@@ -1,4 +1,4 @@
-"""The repository is in order: format, lint, environment, licence, and no path of one machine."""
+"""The repository is in order: format, lint, environment, license, and no path of one machine."""
 
 import os
 import re
@@ -81,7 +81,7 @@ def test_installed_packages_are_those_of_the_locks(root):
     assert {name: installed.get(name) for name in locked_pins} == locked_pins
 
 
-def test_licence_and_citation_are_there(root):
+def test_license_and_citation_are_there(root):
     assert "Apache License" in (root / "LICENSE").read_text()
     citation = yaml.safe_load((root / "CITATION.cff").read_text())
     assert citation["license"] == "Apache-2.0"

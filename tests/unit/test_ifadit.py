@@ -37,7 +37,7 @@ PARAMS = METHOD.Params(
     compensation_widths=[8, 8, 8],
     compensation_form="residual",
     phase_one={
-        "steps": 2, "batch": 4, "learning_rate": 1e-3, "optimiser": "muon", "structure": 0.84, "pixels": 0.16,
+        "steps": 2, "batch": 4, "learning_rate": 1e-3, "optimizer": "muon", "structure": 0.84, "pixels": 0.16,
         "quality": 0.01, "swapped": 0.5, "cycle": 1.0,
     },
     rehearsal={"steps": 2, "batch": 4, "learning_rate": 1e-3, "noise": 0.5, "floor": 0.01, "spread": 1.0},

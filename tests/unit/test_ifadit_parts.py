@@ -94,7 +94,7 @@ def test_an_all_in_one_block_scales_and_shifts_one_half_then_everything_and_perm
     block.global_offset.data.fill_(0.25)
     output = flow(torch.tensor([[1.0, 2.0, 3.0, 4.0]]) / 2, torch.ones(1, 1)).detach() * 2
     scaled = 3 * np.exp(2 * np.tanh(1.0))  # limit tanh(s / 10)
-    expected = np.array([1.25, 2.25, scaled + 2 + 0.25, 4 + 3 + 0.25])  # t / 10; the learnt scale starts at 1
+    expected = np.array([1.25, 2.25, scaled + 2 + 0.25, 4 + 3 + 0.25])  # t / 10; the learned scale starts at 1
     np.testing.assert_allclose(output[0], block.w_perm.numpy() @ expected, rtol=1e-5)
 
 

@@ -41,7 +41,7 @@ def test_eight_bit_values_survive_conversion_to_float_and_back(pictures):
 
 @given(arrays(np.float32, (3, 4, 5), elements=st.floats(-1, 1, width=32)))
 @settings(max_examples=50, deadline=None)
-def test_rounding_to_eight_bits_moves_no_value_by_more_than_half_a_grey_level(image):
+def test_rounding_to_eight_bits_moves_no_value_by_more_than_half_a_gray_level(image):
     assert np.abs(to_float(to_uint8(image)) - image).max() <= 1.0 / 255.0 + 1e-6
 
 

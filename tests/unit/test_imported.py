@@ -19,7 +19,7 @@ from masquerade.papers import imported_rows, judges_in_training, reference
 from masquerade.params import loading, matrix
 from masquerade.params.blocks import StandIns
 from masquerade.params.imported import ImportedMethod, ImportedSet
-from masquerade.pipeline.imported import pictures, recognised, registry
+from masquerade.pipeline.imported import pictures, recognized, registry
 
 ROOT = Path(__file__).parents[2]
 SIDE = 32
@@ -149,7 +149,7 @@ def test_empty_folder_is_an_error_even_if_faces_may_be_missing(originals, tmp_pa
 
 @pytest.mark.parametrize("number", [3, 0], ids=["its own original", "the original of another face"])
 @pytest.mark.parametrize(
-    ("ending", "message"), [("png", "an original, unchanged"), ("jpg", "within 6 grey levels of an original")]
+    ("ending", "message"), [("png", "an original, unchanged"), ("jpg", "within 6 gray levels of an original")]
 )
 def test_original_is_refused_under_every_name(originals, theirs, tmp_path, number, ending, message):
     (theirs / "f3.webp").unlink()
@@ -193,7 +193,7 @@ def test_an_original_in_disguise_is_refused_under_the_name_of_another(originals,
         collect(theirs, originals, tmp_path / "stored.zip")
 
 
-def test_a_picture_of_one_colour_is_no_original_in_disguise(originals, theirs, tmp_path):
+def test_a_picture_of_one_color_is_no_original_in_disguise(originals, theirs, tmp_path):
     (theirs / "f3.webp").unlink()
     Image.new("RGB", (SIDE, SIDE)).save(theirs / "f3.png")
     assert collect(theirs, originals, tmp_path / "stored.zip") == 4
@@ -204,7 +204,7 @@ def test_judge_counts_the_faces_of_which_it_finds_the_person(originals, tmp_path
     names = originals.rows["id"].tolist()
     shown = {name: pixels(int(names[(place + shift) % 4][1:])) for place, name in enumerate(names)}
     pictures._store(shown, tmp_path / "stored.zip")
-    assert recognised.count(tmp_path / "stored.zip", originals) == (known, 4)
+    assert recognized.count(tmp_path / "stored.zip", originals) == (known, 4)
 
 
 def test_import_warns_if_the_judge_finds_most_people(repository, faces, theirs, monkeypatch, capsys):

@@ -12,7 +12,7 @@ from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, Scenes, differences, jittered
-from masquerade.methods.ciagan.training import labelled
+from masquerade.methods.ciagan.training import labeled
 from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
 from masquerade.methods.deepprivacy.training import DeepPrivacyTask
 from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
@@ -173,8 +173,8 @@ def test_the_penalty_of_deepprivacy2_is_the_slope_of_the_picture_alone(root, mon
     weights, every = task.settings.losses, task.settings.r1_every
     monkeypatch.setattr(task, "scores", lambda images, made: (2 * images + 5 * made.hidden).sum(dim=(1, 2, 3)))
     made, pasted = scenes(0.5)
-    plain, penalised = (task.criticising(made, pasted, step).item() for step in (1, 0))
-    assert penalised - plain == pytest.approx(weights.r1 / 2 * every * 4 * 3 * 4 * 4)
+    plain, penalized = (task.criticising(made, pasted, step).item() for step in (1, 0))
+    assert penalized - plain == pytest.approx(weights.r1 / 2 * every * 4 * 3 * 4 * 4)
 
 
 def test_people_without_landmarks_get_no_label_of_ciagan(tmp_path):
@@ -184,9 +184,9 @@ def test_people_without_landmarks_get_no_label_of_ciagan(tmp_path):
             row["landmarks"] = face(32)[0].ravel() if number < 3 else None
             out.add(np.zeros((32, 32, 3), np.uint8), row)
     archive = FaceArchive(tmp_path / "faces.zip")
-    assert sorted(labelled(archive, "train", 3)) == ["person0", "person1", "person2"]
+    assert sorted(labeled(archive, "train", 3)) == ["person0", "person1", "person2"]
     with pytest.raises(ParameterError, match=r"labels is 4, .* has 3 people with known landmarks"):
-        labelled(archive, "train", 4)
+        labeled(archive, "train", 4)
 
 
 def test_pictures_that_are_not_wanted_are_not_compared():
@@ -214,7 +214,7 @@ def test_mirrored_landmarks_mirror_the_keypoints():
     np.testing.assert_allclose(back[[0, 2, 1, 4, 3], 0], 1 - there[:5, 0], atol=1e-6)
 
 
-def test_grid_target_says_where_the_centre_of_the_box_is():
+def test_grid_target_says_where_the_center_of_the_box_is():
     target = grid_targets(torch.tensor([[16.0, 32.0, 48.0, 64.0]]), 64, 4)[0]
     assert target[0].nonzero().tolist() == [[3, 2]]
     np.testing.assert_allclose(target[1:, 3, 2], [0, 0, 0.5, 0.5])

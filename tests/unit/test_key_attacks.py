@@ -21,7 +21,7 @@ SETTINGS = blocks.AttackSettings(judge="angle", far=0.1, pictures=24, guesses=12
 
 
 class Angle(Judge):
-    """The colour of the first pixel as a direction in the plane of red and green, with length 1."""
+    """The color of the first pixel as a direction in the plane of red and green, with length 1."""
 
     title, source, quantities = "angle", "this test", {"embedding": (2,)}
 

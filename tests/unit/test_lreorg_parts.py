@@ -133,8 +133,8 @@ class TestAnonymizers:
     @pytest.fixture
     def features(self):
         draw = np.random.default_rng(0)
-        centres = np.repeat(4 * draw.standard_normal((5, 8)), 20, axis=0)
-        return (centres + 0.3 * draw.standard_normal((100, 8))).astype(np.float32)
+        centers = np.repeat(4 * draw.standard_normal((5, 8)), 20, axis=0)
+        return (centers + 0.3 * draw.standard_normal((100, 8))).astype(np.float32)
 
     def test_groups_are_the_clusters_of_the_features(self, features):
         groups = anonymizers.Groups(features, 5)
@@ -144,7 +144,7 @@ class TestAnonymizers:
         np.testing.assert_allclose(groups.averages[parts[2, 0]], features[40:60].mean(0), rtol=1e-5)
 
     def test_groups_are_as_tight_as_those_of_scikit_learn(self):
-        """The sum of squared distances to the centres, of 40 groups of directions that differ by a hundredth."""
+        """The sum of squared distances to the centers, of 40 groups of directions that differ by a hundredth."""
         from sklearn.cluster import KMeans
 
         def spread(labels):

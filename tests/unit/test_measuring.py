@@ -31,15 +31,15 @@ def known(number):
 
 
 class Means(Judge):
-    """Mean colours, and the mean difference to the reference."""
+    """Mean colors, and the mean difference to the reference."""
 
     title = source = "test"
     packages = ("numpy",)
-    quantities = {"colour": (3,), "bright": (), "level": (), "difference": ()}
+    quantities = {"color": (3,), "bright": (), "level": (), "difference": ()}
 
     def measure(self, images, reference=None):
         level = images.mean(axis=(1, 2, 3))
-        quantities_of_pictures = {"colour": images.mean(axis=(2, 3)), "bright": level > 0, "level": level}
+        quantities_of_pictures = {"color": images.mean(axis=(2, 3)), "bright": level > 0, "level": level}
         if reference is not None:
             quantities_of_pictures["difference"] = np.abs(images - reference).mean(axis=(1, 2, 3))
         return quantities_of_pictures
@@ -78,7 +78,7 @@ def test_rows_keep_the_order_of_the_archive_and_refused_rows_stay(source, derive
     assert table["source_id"].tolist() == ["s3", "s2", "s1", "s0"]
     assert table["status"].tolist() == ["ok", "refused", "ok", "ok"]
     assert table["reason"][1] == "no face found"
-    for column in ("means.colour", "means.bright", "means.level", "means.difference"):
+    for column in ("means.color", "means.bright", "means.level", "means.difference"):
         missing = np.isnan(stack(table[column])).reshape(4, -1)
         assert missing.all(axis=1).tolist() == [False, True, False, False], column
         assert not missing[[0, 2, 3]].any(), column
@@ -94,7 +94,7 @@ def test_values_and_references_belong_to_their_faces(source, derived, tmp_path):
         assert row["means.level"] == pytest.approx(inverted.mean(), abs=1e-6)
         assert row["means.bright"] == float(inverted.mean() > 0)
         assert row["means.difference"] == pytest.approx(np.abs(inverted - original).mean(), abs=1e-6)
-        np.testing.assert_allclose(row["means.colour"], inverted.mean(axis=(1, 2)), atol=1e-6)
+        np.testing.assert_allclose(row["means.color"], inverted.mean(axis=(1, 2)), atol=1e-6)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 32])
@@ -136,7 +136,7 @@ def test_set_with_refused_faces_only_can_be_measured(tmp_path):
     measuring.measure(tmp_path / "none.zip", tmp_path / "m.parquet", means())
     table = measurements.read(tmp_path / "m.parquet")
     assert {f"means.{name}" for name in Means.quantities} <= set(table)
-    assert np.isnan(stack(table["means.colour"])).tolist() == [[True, True, True]]
+    assert np.isnan(stack(table["means.color"])).tolist() == [[True, True, True]]
 
 
 def test_file_names_judges_versions_and_archive(source, tmp_path):
@@ -161,7 +161,7 @@ def test_memory_holds_one_batch_of_pictures(source, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"colour": np.zeros((5, 3))}, "did not measure"),
+        ({"color": np.zeros((5, 3))}, "did not measure"),
         ({"tint": np.zeros(5)}, "does not declare"),
         ({"level": np.zeros((5, 2))}, r"shape \(5,\), not \(5, 2\)"),
         ({"level": np.zeros(4)}, r"shape \(5,\), not \(4,\)"),
@@ -172,7 +172,7 @@ def test_memory_holds_one_batch_of_pictures(source, tmp_path):
 def test_judge_that_returns_other_quantities_is_refused_by_name(answer, message, source, tmp_path):
     class Wrong(Means):
         def measure(self, images, reference=None):
-            return super().measure(images, reference) | answer if "colour" not in answer else answer
+            return super().measure(images, reference) | answer if "color" not in answer else answer
 
     with pytest.raises(ProtocolError, match=message) as caught:
         measuring.measure(source, tmp_path / "m.parquet", {"wrong": Wrong(Wrong.Params(), {})}, source=source)
@@ -186,7 +186,7 @@ def test_judge_that_changes_its_quantities_between_batches_is_refused(source, tm
             values = super().measure(images)
             return values if len(images) == 2 else {"level": values["level"]}
 
-    with pytest.raises(ProtocolError, match=r"changing\.colour"):
+    with pytest.raises(ProtocolError, match=r"changing\.color"):
         measuring.measure(source, tmp_path / "m.parquet", {"changing": Changing(Means.Params(), {})}, batch=2)
 
 
@@ -259,7 +259,7 @@ def test_size_of_the_pictures_is_stored_and_required(source, derived, tmp_path):
 
 @pytest.fixture
 def attempts(tmp_path):
-    """Recovered pictures of s0 and s1: the original with the right key, a grey one with each of two wrong keys."""
+    """Recovered pictures of s0 and s1: the original with the right key, a gray one with each of two wrong keys."""
     path = tmp_path / "attempts.zip"
     with ArchiveWriter(path) as out:
         for name in (1, 0):

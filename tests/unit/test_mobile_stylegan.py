@@ -30,7 +30,7 @@ def published():
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory) -> Path:
-    """The checkpoint of a head that learnt little."""
+    """The checkpoint of a head that learned little."""
     folder = tmp_path_factory.mktemp("photo")
     params = loading.load(Path(__file__).parents[2], "photo_evening").backbones["generator"]
     params = params.model_copy(update={"head": params.head.model_copy(update={"pictures": 64, "steps": 5})})

@@ -30,9 +30,9 @@ def test_copies_draw_and_learn_as_one_generator_for_each_picture(generator):
         picture = single.synthesize(codes[row : row + 1])
         torch.testing.assert_close(pictures[row], picture[0], atol=1e-5, rtol=1e-4)
         picture.square().sum().backward()
-        learnt = {name: value.grad for name, value in single.named_parameters() if value.grad is not None}
-        assert len(learnt) == len(weights)
-        for name, gradient in learnt.items():
+        learned = {name: value.grad for name, value in single.named_parameters() if value.grad is not None}
+        assert len(learned) == len(weights)
+        for name, gradient in learned.items():
             there = weights[name.replace("modulation.weight", "matrix").replace("modulation.bias", "bias")][row]
             if name.startswith("convs.") and name.endswith("conv.weight") and int(name.split(".")[1]) % 2 == 0:
                 there = there.transpose(0, 1)

@@ -184,8 +184,8 @@ class TestBadInput:
             Graph(repository, "tiny")
 
     def test_damaged_card_names_its_mistakes(self, repository):
-        change_card(repository, "identity", hours="long", colour="red")
-        with pytest.raises(CheckpointError, match=r"identity.yaml is not the card .*hours: .*colour: .*Restore both"):
+        change_card(repository, "identity", hours="long", color="red")
+        with pytest.raises(CheckpointError, match=r"identity.yaml is not the card .*hours: .*color: .*Restore both"):
             cards.read("identity", repository)
 
     @pytest.mark.parametrize(

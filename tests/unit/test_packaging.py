@@ -123,7 +123,7 @@ class TestTheWheel:
         files = [*library, *(ROOT / name for name in self.carried())]
         assert sum(len(zlib.compress(path.read_bytes(), 1)) for path in files) < 1e8
 
-    def test_it_carries_parameters_cards_and_licences(self):
+    def test_it_carries_parameters_cards_and_licenses(self):
         carried = self.carried()
         assert {"params.yaml", "scales/photo.yaml", "weights/photo/README.md", "weights/photo/lreorg.yaml"} <= carried
         project = PROJECT["project"]

@@ -48,7 +48,7 @@ SWEEP = [
 
 
 def archive(folder: Path, name: str, shade: int, refused: str = "", **facts) -> FaceArchive:
-    """Six faces of three people, every picture one grey."""
+    """Six faces of three people, every picture one gray."""
     with ArchiveWriter(folder / f"{name}.zip", facts) as writer:
         for i in range(6):
             row = {"id": f"f{i}", "source_id": f"f{i}", "identity": f"p{i // 2}", "split": "test"}

@@ -214,13 +214,13 @@ def test_judge_that_trained_a_method_is_named(monkeypatch, root):
     from masquerade.papers import judges_in_training
 
     table = reference.load(root / "reference/identitydp/table1.yaml")
-    judges = {"facenet_casia": "recogniser_a", "azure_face": "dlib_face", "hog": "dlib_face"}
+    judges = {"facenet_casia": "recognizer_a", "azure_face": "dlib_face", "hog": "dlib_face"}
     stand_ins = StandIns(datasets={}, judges=judges)
     context = Context("mini", (0,), stand_ins, "c")
     assert judges_in_training.of_table(table, context) == "No judge of this table was seen in training."
-    monkeypatch.setattr(discovery.load("judges", "recogniser_a"), "needs", ("identity",))
+    monkeypatch.setattr(discovery.load("judges", "recognizer_a"), "needs", ("identity",))
     sentence = judges_in_training.of_table(table, context)
-    assert sentence.startswith("Judges seen in training: `recogniser_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)")
+    assert sentence.startswith("Judges seen in training: `recognizer_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)")
 
 
 def test_a_table_without_judges_says_nothing_of_judges(table):
@@ -239,7 +239,7 @@ class TestEvasion:
         result = tables.build(reference.load(written(tmp_path, self.POISONING)), CELLS, SKIPPED, CONTEXT)
         text, printed = markdown.page(result), latex.table(result)
         assert "Noise(σ=9) (evasion): *it has no metrics*" in rows_of(text)
-        assert "- Noise(σ=9): evasion. The method is made for pictures that a recogniser enrols" in text
+        assert "- Noise(σ=9): evasion. The method is made for pictures that a recognizer enrols" in text
         assert text.count("evasion") == 2
         assert r"Noise($\sigma$=9) (evasion)" in printed
         assert r"Noise($\sigma$=9): evasion. The method is made" in printed

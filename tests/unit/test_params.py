@@ -136,8 +136,8 @@ def test_a_checkout_has_unix_line_ends_whatever_git_is_set_to(root, tmp_path):
 
 def test_slice_holds_only_the_requested_keys(tiny):
     assert tiny.slice(("image.size",)) == {"image.size": tiny.image.size}
-    with pytest.raises(ParameterError, match=r"image.colour"):
-        tiny.slice(("image.colour",))
+    with pytest.raises(ParameterError, match=r"image.color"):
+        tiny.slice(("image.color",))
 
 
 def test_schema_is_closed():

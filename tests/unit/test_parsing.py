@@ -78,7 +78,7 @@ def test_input_that_is_not_a_batch_of_pictures_is_refused():
         small_parser()(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
 
 
-def test_network_receives_pictures_normalised_as_imagenet():
+def test_network_receives_pictures_normalized_as_imagenet():
     images = torch.stack([torch.full((3, 8, 8), -1.0), torch.full((3, 8, 8), 1.0)])
     prepared = small_parser(16).prepared(images)
     assert prepared.shape == (2, 3, 16, 16)

@@ -71,7 +71,7 @@ def test_nobody_is_in_two_groups_or_splits_of_any_dataset_of_a_scale(parameters,
         assert not places[first] & places[second], (first, second)
 
 
-def test_recognisers_that_judge_have_people_of_their_own(parameters):
+def test_recognizers_that_judge_have_people_of_their_own(parameters):
     parts = {
         name: block.recognition.identities
         for name, block in parameters.backbones.items()

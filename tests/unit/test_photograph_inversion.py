@@ -39,7 +39,7 @@ STEPS = {"steps": 4, "learning_rate": 0.1, "pixels": 1.0, "coarse": 0.5, "percep
 
 @pytest.fixture(scope="module")
 def generator():
-    """The generator of photographs with a head of random numbers: pictures are coloured noise, and quick to make."""
+    """The generator of photographs with a head of random numbers: pictures are colored noise, and quick to make."""
     torch.manual_seed(0)
     made = random_face.without_head()
     for weight in made.head.parameters():
@@ -130,8 +130,8 @@ def smooth(count: int = 2, side: int = 64) -> torch.Tensor:
     return nn.functional.interpolate(coarse, size=(side, side), mode="bicubic").clamp(-1, 1)
 
 
-def test_compression_of_grey_pictures_is_that_of_libjpeg():
-    """Of colours it is not: libjpeg smooths them when it doubles their resolution."""
+def test_compression_of_gray_pictures_is_that_of_libjpeg():
+    """Of colors it is not: libjpeg smooths them when it doubles their resolution."""
     levels = to_uint8(smooth().mean(1, keepdim=True).expand(-1, 3, -1, -1).numpy())
     images = torch.from_numpy(to_float(levels))
     ours = to_uint8(photographs.jpeg(images, np.array([30.0, 80.0])).numpy()).astype(float)

@@ -10,7 +10,7 @@ from masquerade.assets import packaged, random_face
 from masquerade.cli import doctor
 from masquerade.core.errors import ParameterError
 from masquerade.faces.folder import Folder
-from masquerade.lineage import licences
+from masquerade.lineage import licenses
 from masquerade.params import loading
 from masquerade.pipeline import adopted_networks, photograph_scale
 from masquerade.pipeline.trained_networks import Trained, terms_of
@@ -132,10 +132,10 @@ class TestTerms:
         assert parameters.terms == ""
         assert parameters.caution == parameters.typed.caution
 
-    def test_the_licence_follows_from_the_terms(self):
-        assert licences.of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"
-        assert licences.of_faces("generated_hq", drawn=True, terms=random_face.TERMS) == licences.RESTRICTED
-        assert licences.of_networks("") == licences.OURS
+    def test_the_license_follows_from_the_terms(self):
+        assert licenses.of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"
+        assert licenses.of_faces("generated_hq", drawn=True, terms=random_face.TERMS) == licenses.RESTRICTED
+        assert licenses.of_networks("") == licenses.OURS
 
 
 def test_params_check_names_a_missing_package(root, monkeypatch, capsys):

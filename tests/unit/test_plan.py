@@ -48,16 +48,16 @@ class Regression:
     def __init__(self, width=3):
         self.layer = nn.Linear(width, 2)
         self.modules, self.width = {"layer": self.layer}, width
-        self.optimisers = {"adam": torch.optim.Adam(self.layer.parameters())}
+        self.optimizers = {"adam": torch.optim.Adam(self.layer.parameters())}
 
     def kind(self, step):
         return step % 4 == 0
 
     def step(self, step):
         loss = sum(self.layer(torch.ones(5, self.width)).square().mean() for _ in range(2 if step % 4 == 0 else 1))
-        self.optimisers["adam"].zero_grad()
+        self.optimizers["adam"].zero_grad()
         loss.backward()
-        self.optimisers["adam"].step()
+        self.optimizers["adam"].step()
         return {"loss": loss.item()}
 
 
@@ -230,7 +230,7 @@ def test_bytes_of_a_small_matrix(tiny, tmp_path):
     assert 0 < pictures.png_bytes(tiny, "synthetic_hq") < each < 2 * 64 * 64 * 4
 
 
-def test_hours_are_flops_over_peak_and_utilisation():
+def test_hours_are_flops_over_peak_and_utilization():
     assert AT.hours(Step("method", "x", 1, 1, "steps", flops=round(100e12 * 0.5 * 3600))) == pytest.approx(1.0)
 
 
@@ -397,7 +397,7 @@ def test_every_attacker_that_learns_is_counted(planned, tiny):
 
 def test_pictures_under_one_key_include_the_tested_ones(planned, tiny, tmp_path):
     workload = Estimate(tiny, tmp_path, tmp_path).workload
-    own, tested = workload.learnt_by("attackers"), workload.test("synthetic_hq")
+    own, tested = workload.learned_by("attackers"), workload.test("synthetic_hq")
     units = {step["name"]: step["units"] for step in planned["steps"] if step["rule"] == "anonymize_attackers"}
     assert units == {"original": own, "cao21": own + own + tested, "fawkes": own}
 
@@ -407,7 +407,7 @@ def test_attackers_anonymize_as_many_pictures_as_the_parameters_say(tiny, tmp_pa
     own = {"fawkes": {"default": {"people": people, "pictures": pictures}}}
     informed = tiny.informed.model_copy(update={"own": own})
     workload = Workload(Parameters(tiny.typed.model_copy(update={"informed": informed})), tmp_path)
-    assert workload.learnt_by("attackers") == 12  # a tenth of 60 people, two pictures each
+    assert workload.learned_by("attackers") == 12  # a tenth of 60 people, two pictures each
     assert workload.attackers_pictures(Cell("synthetic_hq", "fawkes", "default", 0)) == count
 
 

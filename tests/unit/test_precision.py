@@ -9,7 +9,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading
 from masquerade.training import loop, precision
-from masquerade.training.optimisers import Optimisers
+from masquerade.training.optimizers import Optimizers
 from masquerade.training.settings import Arithmetic, Computed
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -30,14 +30,14 @@ def bfloat16_everywhere(monkeypatch):
     monkeypatch.setattr(precision, "bfloat16_pays", lambda device: True)
 
 
-class Colours:
-    """Learns the mean colour of noise. Each step updates twice."""
+class Colors:
+    """Learns the mean color of noise. Each step updates twice."""
 
     def __init__(self):
         torch.manual_seed(0)
         self.network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(32, 3))
         self.modules = {"network": self.network}
-        self.optimisers = {"all": Optimisers(self.modules, 0.01, (0.9, 0.99), (4,))}
+        self.optimizers = {"all": Optimizers(self.modules, 0.01, (0.9, 0.99), (4,))}
         self.seen, self.backwards, self.orders = [], [], []
         self.network[2].register_forward_hook(lambda part, given, made: self.orders.append(made.stride()))
 
@@ -48,15 +48,15 @@ class Colours:
             made = self.network(images)
             made.register_hook(lambda _: self.backwards.append(torch.is_autocast_enabled("cpu")))
             loss = (made.float() - images.mean((2, 3))).square().mean()
-            self.optimisers["all"].descend(loss, 1.0)
+            self.optimizers["all"].descend(loss, 1.0)
         return {"loss": loss.item()}
 
 
-class Limited(Colours):
+class Limited(Colors):
     own_precision = True
 
 
-def trained(folder, how=None, task=Colours, steps=20):
+def trained(folder, how=None, task=Colors, steps=20):
     task, curve = task(), kit.Curve()
     loop.fit(task, steps=steps, state=folder / "s", fingerprint="", log=curve, log_every=1, arithmetic=how)
     return task, curve.of("loss")
@@ -88,7 +88,7 @@ def test_a_training_with_bfloat16_learns_what_one_in_32_bits_does(tmp_path, bflo
     assert task.network[0].weight.dtype == torch.float32
 
 
-def test_channels_last_changes_the_order_of_maps_and_not_what_is_learnt(tmp_path):
+def test_channels_last_changes_the_order_of_maps_and_not_what_is_learned(tmp_path):
     (plain, exact), (last, reordered) = trained(tmp_path), trained(tmp_path, arithmetic(channels_last=True))
     assert set(plain.orders) == {(32, 4, 2, 1)}
     assert set(last.orders) == {(32, 1, 16, 8)}
@@ -142,7 +142,7 @@ def test_every_training_has_the_knob():
         assert issubclass(inner.annotation if inner else block, Computed), name
 
 
-def test_scale_paper_names_the_precision_of_what_it_trains_and_optimises(root):
+def test_scale_paper_names_the_precision_of_what_it_trains_and_optimizes(root):
     paper = loading.load(root, "paper")
     named = {"identitydp", "cao21", "lreorg", "riddle", "anonymousnet", "fit", "ldfa", "ifadit", "falco"}
     assert {paper.methods[name].params.arithmetic.precision for name in named} == {"tf32", "bfloat16"}

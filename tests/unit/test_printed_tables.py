@@ -50,7 +50,7 @@ def test_the_summary_of_a_run_keeps_reasons_and_paths_whole(tmp_path, capsys):
         {"file": "b", "output": "", "status": "refused", "reason": f"no {LONG}"},
     ]
     with pytest.raises(typer.Exit):
-        outcome.summarise(rows, Path(LONG), f"a method at {LONG}", {}, "anonymized")
+        outcome.summarize(rows, Path(LONG), f"a method at {LONG}", {}, "anonymized")
     printed = capsys.readouterr()
     assert f"a method at {LONG}" in printed.out
     assert f"anonymized, in {LONG}" in printed.out

@@ -20,10 +20,10 @@ def test_maps_go_from_fine_to_coarse(projection):
 
 
 def test_larger_pictures_are_averaged_down(projection):
-    """Columns of two white and two black pixels are grey at a quarter of the size; by two pixels alone, white."""
-    columns, grey = -torch.ones(1, 3, 256, 256), torch.zeros(1, 3, 256, 256)
+    """Columns of two white and two black pixels are gray at a quarter of the size; by two pixels alone, white."""
+    columns, gray = -torch.ones(1, 3, 256, 256), torch.zeros(1, 3, 256, 256)
     columns[..., 1::4] = columns[..., 2::4] = 1.0
-    found, white, expected = (projection(images)[0] for images in (columns, grey + 1, grey))
+    found, white, expected = (projection(images)[0] for images in (columns, gray + 1, gray))
     assert (found - expected).abs().mean() < 0.5 * (found - white).abs().mean()
 
 
@@ -62,12 +62,12 @@ def test_every_layer_of_the_heads_has_norm_one():
 def test_heads_learn_to_tell_sharp_pictures_from_blurred_ones(projection):
     torch.manual_seed(0)
     heads = Heads()
-    optimiser = torch.optim.Adam(heads.parameters(), lr=0.002, betas=(0.0, 0.99))
+    optimizer = torch.optim.Adam(heads.parameters(), lr=0.002, betas=(0.0, 0.99))
     sharp = torch.rand(16, 3, 64, 64).round() * 2 - 1
     maps = [projection(sharp), projection(torch.nn.functional.avg_pool2d(sharp, 5, 1, 2))]
     for _ in range(40):
         real, blurred = (torch.stack([scores.mean() for scores in heads(given)]).mean() for given in maps)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (torch.relu(1 - real) + torch.relu(1 + blurred)).backward()
-        optimiser.step()
+        optimizer.step()
     assert real - blurred > 0.5

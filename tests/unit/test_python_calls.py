@@ -162,7 +162,7 @@ class TestOnePhotograph:
         before = files_in(tmp_path)
         for picture in (portrait(), tmp_path / "one.png"):
             noise.anonymize(picture, faces="all")
-            with pytest.raises(masquerade.StillRecognised):
+            with pytest.raises(masquerade.StillRecognized):
                 weak.anonymize(picture)
             hidden = keyed.anonymize(picture, key=KEY)
             keyed.recover(hidden.image, key=KEY)
@@ -209,15 +209,15 @@ class TestOnePhotograph:
 
 
 class TestRefusals:
-    def test_what_is_still_recognised_is_not_returned(self, weak):
+    def test_what_is_still_recognized_is_not_returned(self, weak):
         with pytest.raises(
-            masquerade.StillRecognised, match=r"still recognised \(distance 0\..*; threshold 0.650"
+            masquerade.StillRecognized, match=r"still recognized \(distance 0\..*; threshold 0.650"
         ) as it:
             weak.anonymize(portrait())
         assert 0 < it.value.distance < it.value.threshold == 0.65
 
-    def test_no_whole_photograph_is_returned_if_one_face_is_recognised(self, weak):
-        with pytest.raises(masquerade.StillRecognised):
+    def test_no_whole_photograph_is_returned_if_one_face_is_recognized(self, weak):
+        with pytest.raises(masquerade.StillRecognized):
             weak.anonymize(two_people(), faces="all")
 
     def test_a_photograph_without_a_face_or_with_several_is_told_apart(self, noise):

@@ -1,4 +1,4 @@
-"""Recognisers: the published layouts, the margin's formula, and verification against hand-worked numbers."""
+"""Recognizers: the published layouts, the margin's formula, and verification against hand-worked numbers."""
 
 import copy
 import math
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import kit
-from masquerade.backbones.recognition.training import Recogniser, chosen_identities, verification
+from masquerade.backbones.recognition.training import Recognizer, chosen_identities, verification
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.networks import inputs
@@ -57,7 +57,7 @@ def test_ir_se_accepts_a_size_that_does_not_halve_evenly():
 def test_judge_of_too_few_pixels_is_refused_before_it_is_trained():
     from pydantic import ValidationError
 
-    params = discovery.load("backbones", "recogniser_a").Params
+    params = discovery.load("backbones", "recognizer_a").Params
     with torch.inference_mode():
         network = InceptionResnetV1(0.05, (1, 1, 1)).eval()
         assert network(torch.zeros(1, 3, 75, 75)).shape == (1, 512)
@@ -132,8 +132,8 @@ def test_verification_of_hand_worked_pairs():
 def test_verification_agrees_with_counting_pair_by_pair():
     """Compares with a direct count over every threshold, for embeddings whose rates are neither 0 nor 1."""
     draw = np.random.default_rng(3)
-    centres = np.repeat(draw.normal(size=(30, 8)), 3, 0)
-    embeddings = centres + 0.6 * draw.normal(size=centres.shape)
+    centers = np.repeat(draw.normal(size=(30, 8)), 3, 0)
+    embeddings = centers + 0.6 * draw.normal(size=centers.shape)
     embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
     names = [f"p{number // 3}" for number in range(90)]
     pairs = [(i, j) for i in range(90) for j in range(i)]
@@ -157,12 +157,12 @@ def test_parts_of_the_identities_are_disjoint_and_complete():
     assert chosen_identities(names[::-1], (0.0, 0.5)) == parts[0]
 
 
-def test_recogniser_gives_unit_vectors_of_any_size_and_passes_gradients():
+def test_recognizer_gives_unit_vectors_of_any_size_and_passes_gradients():
     torch.manual_seed(0)
-    recogniser = Recogniser(IRSE(32, (4, 4, 4, 4, 4), (1, 1, 1, 1)), 32).eval()
+    recognizer = Recognizer(IRSE(32, (4, 4, 4, 4, 4), (1, 1, 1, 1)), 32).eval()
     for height, width in ((32, 32), (64, 64), (50, 50), (48, 32)):
         pictures = torch.rand(2, 3, height, width, requires_grad=True)
-        embeddings = recogniser(pictures)
+        embeddings = recognizer(pictures)
         assert embeddings.shape == (2, 512)
         assert torch.allclose(embeddings.norm(dim=1), torch.ones(2), atol=1e-5)
         embeddings[0, 0].backward()
@@ -171,11 +171,11 @@ def test_recogniser_gives_unit_vectors_of_any_size_and_passes_gradients():
 
 @pytest.fixture
 def archive(tmp_path):
-    """Eight people of four pictures: a colour each, with noise."""
+    """Eight people of four pictures: a color each, with noise."""
     draw = np.random.default_rng(0)
-    colours = draw.integers(40, 216, (8, 1, 1, 1, 3)) + draw.normal(0, 12, (8, 4, 32, 32, 3))
+    colors = draw.integers(40, 216, (8, 1, 1, 1, 3)) + draw.normal(0, 12, (8, 4, 32, 32, 3))
     rows = [{"identity": f"p{number // 4}"} for number in range(32)]
-    return kit.archive(tmp_path / "faces.zip", colours.reshape(32, 32, 32, 3), train=24, rows=rows)
+    return kit.archive(tmp_path / "faces.zip", colors.reshape(32, 32, 32, 3), train=24, rows=rows)
 
 
 SMALL = {
@@ -203,15 +203,15 @@ def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archi
     starts = {}
 
     def fit(task, *, state, **given):
-        starts[state.stem] = {key: value.clone() for key, value in task.modules["recogniser"].state_dict().items()}
+        starts[state.stem] = {key: value.clone() for key, value in task.modules["recognizer"].state_dict().items()}
 
     monkeypatch.setattr(loop, "fit", fit)
-    for name in ("recogniser_a", "recogniser_b"):
+    for name in ("recognizer_a", "recognizer_b"):
         cls = discovery.load("backbones", name)
         params = cls.Params(published="", width=0.05, repeats=(1, 1, 1), recognition={**SMALL, "input_size": 75})
         cls(params).train(kit.job(tmp_path, name))
     key = "network.conv2d_1a.conv.weight"
-    assert not torch.equal(starts["recogniser_a"][key], starts["recogniser_b"][key])
+    assert not torch.equal(starts["recognizer_a"][key], starts["recognizer_b"][key])
 
 
 def test_too_few_identities_are_refused(archive, tmp_path):

@@ -16,7 +16,7 @@ SETTINGS = blocks.RecoverySettings(pictures=0, wrong_keys=2, near_keys=2, other_
 
 
 class Shift(Method):
-    """Adds ten grey levels, and ten more for each unit of its digit; recovery subtracts them, and refuses white."""
+    """Adds ten gray levels, and ten more for each unit of its digit; recovery subtracts them, and refuses white."""
 
     title, paper = "Shift", "this test"
     capabilities = Capabilities(keys=Digits(1), invertible=True, saves=True, pastes=True)
@@ -128,8 +128,8 @@ def test_only_faces_that_cannot_be_recovered_are_refused(originals, anonymized, 
     original_recover = method.recover
 
     def recover(images, keys):
-        colours = to_uint8(images)[:, 0, 0].astype(int)
-        if ((colours[:, 2] - colours[:, 0]) % 256 == 2).any():
+        colors = to_uint8(images)[:, 0, 0].astype(int)
+        if ((colors[:, 2] - colors[:, 0]) % 256 == 2).any():
             raise PictureError("is the third")
         return original_recover(images, keys)
 

@@ -1,4 +1,4 @@
-"""Nothing is written that a recogniser still takes for its original, and no photograph with a face left in it."""
+"""Nothing is written that a recognizer still takes for its original, and no photograph with a face left in it."""
 
 import io
 import struct
@@ -26,7 +26,7 @@ from masquerade.pipeline.inspection import Inspector, Threshold
 from masquerade.pipeline.outputs import FolderOutput
 from masquerade.pipeline.release import Anonymized
 
-FAINT = ("--variant", "weak")  # noise of one grey level, which hides nobody
+FAINT = ("--variant", "weak")  # noise of one gray level, which hides nobody
 MARK = b"Marked-by-the-camera"
 
 
@@ -41,22 +41,22 @@ def pictures(tmp_path: Path) -> Path:
 
 
 class TestTheJudge:
-    def test_what_is_still_recognised_is_not_written(self, root, pictures, tmp_path, capsys):
+    def test_what_is_still_recognized_is_not_written(self, root, pictures, tmp_path, capsys):
         assert anonymize(root, pictures, tmp_path / "out", *FAINT) == 1
         (row,) = report(tmp_path / "out").values()
-        assert (row["status"], row["reason"], row["output"]) == ("refused", "still recognised", "")
+        assert (row["status"], row["reason"], row["output"]) == ("refused", "still recognized", "")
         assert 0 < float(row["distance"]) < float(row["threshold"]) == 0.65
         assert written(tmp_path / "out") == {"report.csv"}
         printed = " ".join(capsys.readouterr().out.split())
-        assert f"still recognised (distance {row['distance']}; threshold 0.650)" in printed
+        assert f"still recognized (distance {row['distance']}; threshold 0.650)" in printed
 
     def test_the_user_can_insist_and_the_report_says_so(self, root, pictures, tmp_path, capsys):
-        assert anonymize(root, pictures, tmp_path / "out", *FAINT, "--keep-recognisable") == 0
+        assert anonymize(root, pictures, tmp_path / "out", *FAINT, "--keep-recognizable") == 0
         (row,) = report(tmp_path / "out").values()
-        assert (row["status"], row["recognised"], row["face"]) == ("ok", "yes", "found")
+        assert (row["status"], row["recognized"], row["face"]) == ("ok", "yes", "found")
         assert (tmp_path / "out" / row["output"]).is_file()
         printed = " ".join(capsys.readouterr().out.replace("│", " ").split())
-        assert "still recognised, and written because of --keep-recognisable" in printed
+        assert "still recognized, and written because of --keep-recognizable" in printed
 
     def test_a_run_that_withheld_some_results_ends_with_its_own_status(self, root, pictures, tmp_path, monkeypatch):
         from masquerade.methods.gaussian_noise import GaussianNoise
@@ -72,7 +72,7 @@ class TestTheJudge:
         )  # fmt: skip
         assert anonymize(root, pictures, tmp_path / "out") == INCOMPLETE == 3
         rows = report(tmp_path / "out")
-        assert (rows["one.jpg"]["recognised"], rows["two.jpg"]["recognised"]) == ("no", "yes")
+        assert (rows["one.jpg"]["recognized"], rows["two.jpg"]["recognized"]) == ("no", "yes")
         assert written(tmp_path / "out") == {"report.csv", rows["one.jpg"]["output"]}
 
     def test_a_face_that_the_method_does_not_reach_is_refused_with_its_reason(
@@ -96,7 +96,7 @@ class TestTheJudge:
         assert rows["two.jpg"]["reason"] == "its inversion does not reach it"
         assert written(tmp_path / "out") == {"report.csv", rows["one.jpg"]["output"], rows["one.jpg"]["photograph"]}
 
-    def test_a_picture_of_an_earlier_run_is_removed_when_the_new_one_is_recognised(self, root, pictures, tmp_path):
+    def test_a_picture_of_an_earlier_run_is_removed_when_the_new_one_is_recognized(self, root, pictures, tmp_path):
         assert anonymize(root, pictures, tmp_path / "out", "--photographs") == 0
         assert len(written(tmp_path / "out")) == 3
         assert anonymize(root, pictures, tmp_path / "out", *FAINT, "--photographs", "--overwrite") == 1
@@ -105,11 +105,11 @@ class TestTheJudge:
     def test_a_result_without_a_face_is_reported(self, root, pictures, tmp_path, capsys):
         assert anonymize(root, pictures, tmp_path / "out") == 0
         (row,) = report(tmp_path / "out").values()
-        assert (row["face"], row["recognised"]) == ("no face found", "no")
+        assert (row["face"], row["recognized"]) == ("no face found", "no")
         assert "a detector finds (0%)" in " ".join(capsys.readouterr().out.split())
 
 
-class TestNeighbours:
+class TestNeighbors:
     def test_a_poster_that_the_photograph_was_too_large_to_show_withholds_the_crop(self, root, pictures, tmp_path):
         """It is too small for HOG in the reduced photograph. MTCNN finds it in the crop."""
         large = Image.new("RGB", (1600, 1600), "gray")
@@ -124,18 +124,18 @@ class TestNeighbours:
     def test_a_result_that_looks_like_somebody_else_of_the_photograph_is_withheld(self, tmp_path):
         """The result is the astronaut, who stands beside the stranger."""
         publish = released(tmp_path, astronaut(64), lambda faces, number: None)
-        for others, reason in (([], ""), ([astronaut(200)], "still recognised")):
+        for others, reason in (([], ""), ([astronaut(200)], "still recognized")):
             assert publish(others)["reason"] == reason
 
 
 class TestFurtherResults:
-    """What a method gives for a face that is still recognised. Its first result is the astronaut, as she was."""
+    """What a method gives for a face that is still recognized. Its first result is the astronaut, as she was."""
 
-    def test_the_first_one_that_is_not_recognised_is_written(self, tmp_path):
+    def test_the_first_one_that_is_not_recognized_is_written(self, tmp_path):
         given = {1: astronaut(64), 2: STRANGER}
         publish = released(tmp_path, astronaut(64), lambda faces, number: to_float(given[number][None]), astronaut(64))
         row = publish([])
-        assert (row["status"], row["recognised"]) == ("ok", "no")
+        assert (row["status"], row["recognized"]) == ("ok", "no")
         assert (np.asarray(Image.open(tmp_path / "out" / row["output"])) == STRANGER).all()
 
     def test_they_end(self, tmp_path):
@@ -146,7 +146,7 @@ class TestFurtherResults:
             return to_float(astronaut(64)[None])
 
         publish = released(tmp_path, astronaut(64), otherwise, astronaut(64))
-        assert publish([])["reason"] == "still recognised"
+        assert publish([])["reason"] == "still recognized"
         assert numbers == [1, 2]
 
 
@@ -310,7 +310,7 @@ class TestRecovery:
         assert recover(root, hidden, tmp_path / "b", *key, *originals) == 0
         for back in ("a", "b"):
             (found,) = report(tmp_path / back).values()
-            assert (found["recognised"], found["psnr"], found["salted"]) == ("yes", "inf", "yes")
+            assert (found["recognized"], found["psnr"], found["salted"]) == ("yes", "inf", "yes")
             assert float(found["distance"]) == 0
 
     def test_a_face_whose_salt_is_lost_is_refused_unless_the_user_says_that_it_has_none(
@@ -329,7 +329,7 @@ class TestRecovery:
         capsys.readouterr()
         assert recover(root, hidden, tmp_path / "back", *key, "--no-salt", "--originals", pictures) == 0
         (found,) = report(tmp_path / "back").values()
-        assert (found["salted"], found["recognised"]) == ("no", "no")
+        assert (found["salted"], found["recognized"]) == ("no", "no")
         assert "1 had no salt" in " ".join(capsys.readouterr().out.replace("│", " ").split())
 
     def test_a_damaged_salt_is_refused(self, root, hidden, tmp_path, key):
@@ -430,13 +430,13 @@ class TestLargePictures:
         assert not (tmp_path / "whole" / "large").exists()
         assert (tmp_path / "whole" / report(tmp_path / "whole")["one.jpg"]["photograph"]).is_file()
 
-    def test_a_large_picture_that_is_recognised_withholds_both(self, root, pictures, tmp_path, monkeypatch):
+    def test_a_large_picture_that_is_recognized_withholds_both(self, root, pictures, tmp_path, monkeypatch):
         from masquerade.methods.gaussian_noise import GaussianNoise
 
         monkeypatch.setattr(GaussianNoise, "shown", "large")
         assert anonymize(root, pictures, tmp_path / "out", "--large") == 1
         (row,) = report(tmp_path / "out").values()
-        assert (row["status"], row["reason"]) == ("refused", "still recognised")
+        assert (row["status"], row["reason"]) == ("refused", "still recognized")
         assert written(tmp_path / "out") == {"report.csv"}
 
     def test_a_method_with_one_size_refuses_them(self, root, pictures, tmp_path, capsys):

@@ -149,7 +149,7 @@ class TestComparison:
             (entry(2.0, None), Order(), "No number here: refused. The paper prints 2.0."),
             (entry(None, 1.0), Order(), "Measured here alone: the paper prints no such number. Lower is better."),
             (entry(1.0, 1.0, judge=FACENET), Order(2, 0), "Here 1.00, the same as printed at these digits. Lower is "
-             "better. Comparisons with the other rows: 2 as in the paper. recogniser_a judges in the place of "
+             "better. Comparisons with the other rows: 2 as in the paper. recognizer_a judges in the place of "
              "FaceNet."),
         ],
     )  # fmt: skip
@@ -166,8 +166,8 @@ class TestAddresses:
     def test_column_has_the_shortest_name_that_is_its_own(self):
         names = addresses.of_table("falco/table1", [
             self.record("", "FID", "frechet_distance", "mobilenet_v2"),
-            self.record("Face re-ID", "CASIA(%)", "re_identification_rate", "recogniser_a"),
-            self.record("Rank-1", "CASIA(%)", "rank1_identification_rate", "recogniser_a"),
+            self.record("Face re-ID", "CASIA(%)", "re_identification_rate", "recognizer_a"),
+            self.record("Rank-1", "CASIA(%)", "rank1_identification_rate", "recognizer_a"),
         ])  # fmt: skip
         assert names == [f"falco/table1:falco/m_0:{name}" for name in ("fid", "face_re_id_casia", "rank_1_casia")]
 

@@ -1,4 +1,4 @@
-"""RiDDLE: network, password, losses, optimiser, training, and recovery with right and wrong keys."""
+"""RiDDLE: network, password, losses, optimizer, training, and recovery with right and wrong keys."""
 
 import json
 
@@ -19,7 +19,7 @@ from masquerade.methods import Resources
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import losses, password, training
 from masquerade.methods.riddle.method import Riddle
-from masquerade.methods.riddle.optimiser import EVERY, Ranger
+from masquerade.methods.riddle.optimizer import EVERY, Ranger
 from masquerade.networks.latent_encryptor import LatentEncryptor, scaled
 
 SIZE, STYLE = kit.SIZE, 12
@@ -30,7 +30,7 @@ WEIGHTS = {
 KNOBS = {
     "groups": [4, 4, 6], "width": 16, "heads": 4, "hidden": 32, "losses": WEIGHTS, "target": "original",
     "perceptual": "vgg", "pixels_of": "recovered", "pairs": "six", "margin": 0.1, "steps": 6,
-    "batch": 2, "pictures_every": 2, "code_batch": 8, "optimiser": "ranger", "learning_rate": 0.002, "cooldown": 0.5,
+    "batch": 2, "pictures_every": 2, "code_batch": 8, "optimizer": "ranger", "learning_rate": 0.002, "cooldown": 0.5,
     "ema": 0.0, "samples_every": 3,
 }  # fmt: skip
 
@@ -60,7 +60,7 @@ def knobs(**changes):
 
 CODES = {
     "losses": {"reversed_identity": 0.0, "identity_recovery": 0.0, "layout": 0.0, "reinverted": 0.0, "latents": 4.0},
-    "pictures_every": 1000, "steps": 250, "code_batch": 48, "optimiser": "muon", "learning_rate": 0.01, "hidden": 64,
+    "pictures_every": 1000, "steps": 250, "code_batch": 48, "optimizer": "muon", "learning_rate": 0.01, "hidden": 64,
     "width": 24,
 }  # fmt: skip
 
@@ -221,7 +221,7 @@ def test_update_as_published_compares_five_pictures_with_the_inverted_one(folder
     )
 
 
-def test_layout_loss_compares_colours_and_ignores_fine_detail():
+def test_layout_loss_compares_colors_and_ignores_fine_detail():
     flat = torch.zeros(1, 3, SIZE, SIZE)
     fine = torch.ones(1, 3, SIZE, SIZE)
     fine[..., ::2] = -1
@@ -250,9 +250,9 @@ def test_ranger_is_radam_that_steps_back_half_of_the_way_every_sixth_step():
     start, theirs = mine.detach().clone(), torch.nn.Parameter(mine.detach().clone())
     ranger, radam = Ranger([mine], lr=0.1), torch.optim.RAdam([theirs], lr=0.1, betas=(0.95, 0.999), eps=1e-5)
     for number in range(1, EVERY + 1):
-        for weight, optimiser in ((mine, ranger), (theirs, radam)):
+        for weight, optimizer in ((mine, ranger), (theirs, radam)):
             weight.grad = torch.arange(5.0) * number
-            optimiser.step()
+            optimizer.step()
         expected = theirs if number < EVERY else start + 0.5 * (theirs - start)
         torch.testing.assert_close(mine, expected, msg=f"step {number}")
     assert "slow" in ranger.state_dict()["state"][0]

@@ -23,7 +23,7 @@ SMALL = {
     "text": {"vocabulary": "captions", "context": 12, "width": 8, "layers": 1, "heads": 2},
     "steps": 6, "batch": 8, "learning_rate": 0.005,
     "kernel_rate": 0.0, "per_person": 0, "warmup": 2, "betas": (0.9, 0.98), "epsilon": 1e-6,
-    "weight_decay": 0.1, "temperature": 0.07, "floor_zero_shot": 0.0, "floor_retrieval": 0.0, "floor_neighbour": 0.0,
+    "weight_decay": 0.1, "temperature": 0.07, "floor_zero_shot": 0.0, "floor_retrieval": 0.0, "floor_neighbor": 0.0,
 }  # fmt: skip
 
 
@@ -32,9 +32,9 @@ def backbone(**changes):
     return cls(cls.Params(**{**SMALL, **changes}))
 
 
-def encoder(words=("red", "blue"), normalisation=semantics.OURS, **changes):
+def encoder(words=("red", "blue"), normalization=semantics.OURS, **changes):
     torch.manual_seed(0)
-    facts = semantics.architecture(backbone(**changes).params, words) | normalisation
+    facts = semantics.architecture(backbone(**changes).params, words) | normalization
     return semantics.SemanticEncoder(semantics.build(facts), facts).eval()
 
 
@@ -64,8 +64,8 @@ def test_activation_is_the_one_that_the_parameters_name():
 
 
 def test_pictures_are_brought_to_the_range_and_size_of_the_network():
-    grey = torch.zeros(1, 3, 20, 20)  # 0 of [-1, 1] is 0.5 of [0, 1]
-    clips = encoder(normalisation=semantics.CLIPS).prepared(grey)
+    gray = torch.zeros(1, 3, 20, 20)  # 0 of [-1, 1] is 0.5 of [0, 1]
+    clips = encoder(normalization=semantics.CLIPS).prepared(gray)
     assert clips.shape == (1, 3, 32, 32)
     assert clips[0, :, 5, 5].tolist() == pytest.approx(
         [(0.5 - 0.48145466) / 0.26862954, (0.5 - 0.4578275) / 0.26130258, (0.5 - 0.40821073) / 0.27577711], abs=1e-5
@@ -158,11 +158,11 @@ def test_mirrored_picture_gets_the_mirrored_caption():
     assert trains.mirrored("bright hair, looking to the right") == "bright hair, looking to the left"
     pictures = torch.arange(2 * 4 * 4 * 3, dtype=torch.uint8).view(2, 4, 4, 3)
 
-    class Centred:
+    class Centered:
         def integers(self, low, high, count):
             return np.zeros(count, int)
 
-    plain, turned = trains.augmented(pictures, torch.tensor([False, True]), Centred())
+    plain, turned = trains.augmented(pictures, torch.tensor([False, True]), Centered())
     assert torch.equal(plain, pictures[0].permute(2, 0, 1) / 127.5 - 1)
     assert torch.equal(turned, pictures[1].permute(2, 0, 1).flip(-1) / 127.5 - 1)
 
@@ -217,12 +217,12 @@ def test_retrieval_ranks_the_different_captions():
     assert scores == {"retrieval_1": 0.75, "retrieval_5": 1.0, "retrieval_captions": 3.0}
 
 
-def test_neighbour_is_of_another_person():
+def test_neighbor_is_of_another_person():
     features = torch.tensor([[0.0], [0.1], [1.0], [1.2]])
     glasses = np.array([True, True, True, False])
-    scores = quality.neighbour(features, ["a", "a", "b", "b"], {"Eyeglasses": glasses})
+    scores = quality.neighbor(features, ["a", "a", "b", "b"], {"Eyeglasses": glasses})
     # nearest of others: a's -> 1.0 (glasses), b's -> 0.1 (glasses): glasses are predicted for everybody
-    assert scores["neighbour"] == pytest.approx((1.0 + 0.0) / 2)
+    assert scores["neighbor"] == pytest.approx((1.0 + 0.0) / 2)
 
 
 def test_rare_attributes_are_left_out():
@@ -249,7 +249,7 @@ def test_training_learns_the_captions(archive, tmp_path, changes):
     trained.train(job)
     figures = trained.quality(job)
     assert figures["zero_shot.Male"] == figures["zero_shot"] == 1.0
-    assert figures["neighbour"] == 1.0
+    assert figures["neighbor"] == 1.0
     assert figures["retrieval_5"] == 1.0  # there are four captions
     assert trained.load(job.checkpoint).image_size == 32
 
@@ -260,7 +260,7 @@ def test_faces_without_captions_are_judged_without_retrieval_unless_it_has_a_flo
     without = replace(kit.job(tmp_path), faces=kit.archive(tmp_path / "photographs.zip", pictures, rows=rows))
     backbone().train(kit.job(tmp_path))
     figures = backbone().quality(without)
-    assert {"neighbour", "zero_shot"} < figures.keys()
+    assert {"neighbor", "zero_shot"} < figures.keys()
     assert "retrieval_5" not in figures
     with pytest.raises(ParameterError, match=r"floor for retrieval_5.*no captions"):
         backbone(floor_retrieval=0.5).quality(without)
@@ -353,7 +353,7 @@ def test_file_without_a_text_encoder_gives_image_features_only(archive, tmp_path
     assert model.cls(torch.zeros(1, 3, 32, 32)).shape == (1, 8)
     with pytest.raises(CheckpointError, match="holds the image encoder only"):
         model.text(["a man"])
-    assert set(adopting.quality(job)) == {"neighbour"}
+    assert set(adopting.quality(job)) == {"neighbor"}
 
 
 @pytest.mark.parametrize(

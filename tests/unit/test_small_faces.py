@@ -123,7 +123,7 @@ def test_small_refuse_refuses_the_photograph_as_before(root, pictures, tmp_path,
     assert "Add --photographs" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_still_recognised_face_refuses_the_photograph_and_hides_nobody(root, pictures, tmp_path):
+def test_a_still_recognized_face_refuses_the_photograph_and_hides_nobody(root, pictures, tmp_path):
     """A disc over it would pass a failure of the method off as a result."""
     with_bystander().save(pictures / "pair.png")
     assert anonymize(root, pictures, tmp_path / "out", "--photographs", "--variant", "weak") == 1
@@ -191,7 +191,7 @@ class TestNothingOfAHeadIsLeft:
     def test_neither_does_the_finished_one_nor_on_the_face_beside(self):
         photograph = np.asarray(street(width=240, height=160))
         square = Square(np.array([120.0, 90.0]), np.array([60.0, 0.0]))
-        points = square.centre + np.random.default_rng(0).uniform(-25, 25, (68, 2))
+        points = square.center + np.random.default_rng(0).uniform(-25, 25, (68, 2))
         face = Replacement(square, points, np.full((64, 64, 3), 90, np.uint8))
         old = composition.face_mask(points, photograph.shape)
         assert (old & hiding.mask(self.HEADS, photograph.shape)).any(), "a disc lies over a part of the face"
@@ -199,7 +199,7 @@ class TestNothingOfAHeadIsLeft:
         first, second = (whole_photographs._finished(each, [face], self.HEADS) for each in (photograph, other))
         np.testing.assert_array_equal(first.picture, second.picture)
 
-    def test_a_photograph_that_is_one_head_is_grey(self):
+    def test_a_photograph_that_is_one_head_is_gray(self):
         photograph = np.asarray(street(width=40, height=40))
         filled = hiding.hidden(photograph, np.array([[20.0, 20.0, 60.0]]), np.zeros((40, 40), dtype=bool))
         assert (filled == 128).all()
@@ -229,12 +229,12 @@ class TestPython:
     def test_what_refuses_a_photograph_is_raised_and_not_its_small_faces(self, root):
         weak = masquerade.load("gaussian_noise", "weak", root=root)
         scene = with_bystander().transpose(Image.Transpose.FLIP_LEFT_RIGHT)  # the bystander comes first
-        with pytest.raises(masquerade.StillRecognised):
+        with pytest.raises(masquerade.StillRecognized):
             weak.anonymize(scene, faces="all")
 
     @pytest.mark.parametrize(("reason", "kind"), [
         ("a face is left in it that was not replaced", masquerade.FaceLeft),
-        ("still recognised", masquerade.StillRecognised),
+        ("still recognized", masquerade.StillRecognized),
         ("not every face of it could be replaced", masquerade.PictureError),
     ])  # fmt: skip
     def test_a_photograph_that_is_refused_as_a_whole_says_why(self, reason, kind, tmp_path):

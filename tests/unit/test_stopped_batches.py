@@ -276,7 +276,7 @@ def test_a_file_that_was_refused_before_the_method_saw_it_is_read_again(root, pi
     assert anonymize(root, pictures, tmp_path / "out", "--continue") == 0
 
 
-def test_a_face_that_was_recognised_is_not_tried_until_it_passes(root, pictures, tmp_path):
+def test_a_face_that_was_recognized_is_not_tried_until_it_passes(root, pictures, tmp_path):
     assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak") == 1
     before = (tmp_path / "out" / "report.csv").read_bytes()
     assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak", "--continue") == 1

@@ -23,16 +23,16 @@ class Line:
         torch.manual_seed(0)
         self.network = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
         self.modules = {"network": self.network}
-        self.optimisers = {"adam": torch.optim.Adam(self.network.parameters(), lr=0.01)}
+        self.optimizers = {"adam": torch.optim.Adam(self.network.parameters(), lr=0.01)}
         self.fail_at = None
 
     def step(self, step):
         draw = seeding.generator(0, "line", step)
         x = torch.from_numpy(draw.normal(size=(16, 3))).float()
         loss = (self.network(x) - x.sum(1, keepdim=True)).square().mean()
-        self.optimisers["adam"].zero_grad()
+        self.optimizers["adam"].zero_grad()
         loss.backward()
-        self.optimisers["adam"].step()
+        self.optimizers["adam"].step()
         return {"loss": float("nan") if step == self.fail_at else loss.item()}
 
 
@@ -232,7 +232,7 @@ def test_the_steps_of_each_phase_start_at_0_and_a_shared_network_is_kept_once():
         phases.step(step)
     assert (first.steps, second.steps) == ([0, 1], [0, 1, 2])
     assert list(phases.modules.values()) == [network]
-    assert list(phases.optimisers) == ["first.adam", "second.adam"]
+    assert list(phases.optimizers) == ["first.adam", "second.adam"]
     assert phases.kind(1) != phases.kind(2)
     with pytest.raises(IndexError, match="no phase is left"):
         phases.step(phases.steps)

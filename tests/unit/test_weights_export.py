@@ -106,7 +106,7 @@ class TestExport:
             weights_export.export(repository, "tiny", ["identity"])
 
     def test_network_of_an_official_file_is_not_exported(self, copied):
-        """Its licence, its people and its training are not those that a card would state."""
+        """Its license, its people and its training are not those that a card would state."""
         checkpoint = "checkpoints/tiny/methods/identitydp/0.safetensors"
         facts = checkpoints.load_checkpoint(copied / checkpoint)[1]
         facts |= {adoption.ADOPTED: {"name": "asset:ciagan", "sha256": "0" * 64}}
@@ -195,7 +195,7 @@ class TestCommandLine:
         pictures = tmp_path / "photographs"
         pictures.mkdir()
         command_line.portrait().save(pictures / "eileen.png")
-        options = ("--scale", "tiny", "--keep-recognisable")
+        options = ("--scale", "tiny", "--keep-recognizable")
         status = command_line.anonymize(repository, pictures, tmp_path / "out", *options, method="identitydp")
         assert status == 0, capsys.readouterr()
         assert "procedural people, drawn by a program; no photographs" in capsys.readouterr().err

@@ -176,7 +176,7 @@ def test_without_javascript_tables_pictures_and_lineage_are_there(chromium, repo
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("wide", [390, 820, 1440])
-def test_page_fits_the_window_and_follows_the_reader_s_colours(page, wide, dark):
+def test_page_fits_the_window_and_follows_the_reader_s_colors(page, wide, dark):
     page.size(wide, 900, dark)
     assert page.get("document.documentElement.scrollWidth") <= wide
     brightness = window_pixels(page).mean()

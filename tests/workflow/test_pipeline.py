@@ -303,10 +303,10 @@ def test_damaged_archive_is_made_again(built):
 
 def test_poor_backbone_stops_the_run_with_its_figure(built):
     overlay = "scales/tiny.yaml"
-    built.edit_params(lambda tree: tree["backbones"]["recogniser_a"]["recognition"].update(floor_auc=1.0), overlay)
+    built.edit_params(lambda tree: tree["backbones"]["recognizer_a"]["recognition"].update(floor_auc=1.0), overlay)
     output = built.snakemake("backbones", fails=True)
-    assert "backbone 'recogniser_a' is too poor to build on: auc is" in output
-    assert not (built.path / "checkpoints/tiny/backbones/recogniser_a.safetensors").exists()
+    assert "backbone 'recognizer_a' is too poor to build on: auc is" in output
+    assert not (built.path / "checkpoints/tiny/backbones/recognizer_a.safetensors").exists()
 
 
 def test_training_through_submitit_gives_the_same_bytes(built):

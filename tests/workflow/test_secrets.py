@@ -106,7 +106,7 @@ def test_no_file_holds_the_secret_of_a_person(built, tmp_path):
         anonymized, recovered = tmp_path / f"anonymized_{method}", tmp_path / f"recovered_{method}"
         for command, source, target in (("anonymize", photographs, anonymized), ("recover", anonymized, recovered)):
             places = ("--input", str(source), "--output", str(target), "--key-file", str(key))
-            more = ("--seed", "1", "--keep-recognisable") if command == "anonymize" else ()
+            more = ("--seed", "1", "--keep-recognizable") if command == "anonymize" else ()
             output += built.run("masquerade", "--debug", command, "--method", method, *places, *more)
         assert list(recovered.glob("*.png")), output
     assert not [how for how, needle in encodings(CANARY).items() if needle in output.encode()]

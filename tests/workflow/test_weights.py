@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 def test_exported_networks_replace_every_training_of_another_build(built):
     output = built.run("masquerade", "weights", "export")
     names = cards.names(built.path)
-    assert {"generator", "recogniser_a", "attribute_classifier", "riddle", "cao21"} <= set(names)
+    assert {"generator", "recognizer_a", "attribute_classifier", "riddle", "cao21"} <= set(names)
     assert f"weights/: {sum(cards.read(name, built.path).size for name in names) / 1e6:.1f} MB of at most 150" in output
     assert "figures of the backbones are the same" in output
     assert cards.read("fit", built.path).quality["psnr"] > 0
@@ -24,7 +24,7 @@ def test_exported_networks_replace_every_training_of_another_build(built):
     built.edit_params(lambda tree: tree.update(overlays.overlay(tree, edit)), "scales/tiny.yaml")
     table = Paths("tiny").backbones_table
     built.snakemake("backbones", "train", table)
-    for name in ("backbones/generator", "backbones/recogniser_b", "methods/riddle/0", "methods/cao21/0"):
+    for name in ("backbones/generator", "backbones/recognizer_b", "methods/riddle/0", "methods/cao21/0"):
         _, facts = checkpoints.load_checkpoint(built.path / f"checkpoints/tiny/{name}.safetensors")
         card = cards.read(facts[adoption.ADOPTED]["name"], built.path)
         assert facts[adoption.ADOPTED]["sha256"] == card.sha256

@@ -25,7 +25,7 @@ def work(run) -> None:
         one = FaceArchive(given.one[0])
         scenes["one"] = informed.scene(originals, one, informed.lesson_of(originals, one, settings))
     attacks = informed.attacks(given.names.split(","), given.params, given.backbones, given.attackers)
-    clear = informed.recognisers(settings.judges, given.params, given.backbones)
+    clear = informed.recognizers(settings.judges, given.params, given.backbones)
     answers = informed.attack(attacks, scenes, clear, settings.far)
     measurements.write(answers, given.outputs[0])
     run.log(0, informed.found(answers))

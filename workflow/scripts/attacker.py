@@ -21,7 +21,7 @@ def work(run) -> None:
     job = program.training(given, run, "attackers", informed.seed_of(given.seed, int(given.trial)))
     figures = given.params.build("attackers", given.attacker, given.backbones).train(lesson, job)
     run.log(0, {f"quality/{name}": value for name, value in figures.items()})
-    report = {"attacker": given.attacker, "learnt_from": len(lesson.learn), "quality": figures}
+    report = {"attacker": given.attacker, "learned_from": len(lesson.learn), "quality": figures}
     files.write_json(given.outputs[1], report)
     given.state.unlink(missing_ok=True)
 

@@ -82,7 +82,7 @@ class Preprocessing(Settings):
     """The part of the picture, and its alignment."""
     range: str
     """The range of the values."""
-    colours: str
+    colors: str
     """The order of the channels."""
 
 
@@ -95,10 +95,10 @@ class Asset(Settings):
     """Who made it, and the source of this entry."""
     roughly: str
     """Its size in words; '' = unknown."""
-    licence: str
+    license: str
     """An SPDX identifier, or words if there is none."""
     terms: str
-    """Terms that its user accepts besides the licence; '' = none."""
+    """Terms that its user accepts besides the license; '' = none."""
     redistribution: str
     """Who may redistribute it."""
     steps: tuple[str, ...]

@@ -1,6 +1,6 @@
 """The identity of a role: a small file with the hashes of its parts, which jobs declare as input in place of the asset.
 
-Most licences forbid redistribution, so a colleague who pulls a build gets the lock and not the assets. The identity
+Most licenses forbid redistribution, so a colleague who pulls a build gets the lock and not the assets. The identity
 follows the lock, so for Snakemake nothing is out of date. It also spares Snakemake the hashing of ``assets/``;
 `checking.checked` does that when an asset is opened.
 """

@@ -14,7 +14,7 @@ PUBLISHED = f"package:{PACKAGE}"
 """The value of ``backbones.generator.published`` that adopts this generator."""
 VERSION = "2021.7.21.1"
 TERMS = "research, non-commercial"
-"""The package states Apache-2.0. Its networks were distilled from NVIDIA's FFHQ generator, whose licence says it."""
+"""The package states Apache-2.0. Its networks were distilled from NVIDIA's FFHQ generator, whose license says it."""
 FILES = {
     "MappingNetwork.xml": "73e2096cad6e696e4af47df2477e048ab4c42c0e0dec83c7c66604822689e55b",
     "MappingNetwork.bin": "212dd716bdb556e18db603ea97300d4fa3c872b878c726b2402fea80820e7305",

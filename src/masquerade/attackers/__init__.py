@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Asks = Literal["naming", "linking", "protecting"]
 """``naming``: the gallery is clear and the probe anonymized. ``linking``: both are anonymized. ``protecting``: the
 gallery has anonymized pictures of the person and clear ones of all others, and the probe is clear."""
-Recogniser = Callable[[np.ndarray], np.ndarray]
+Recognizer = Callable[[np.ndarray], np.ndarray]
 """Pictures float32 (N, 3, H, W) in [-1, 1] -> embeddings (N, D). A person is whoever has the nearest picture."""
 
 
@@ -41,13 +41,13 @@ class Attacker(ABC):
     repeated: ClassVar[bool] = False
     """Chosen cells train it with several seeds (``informed.trials``)."""
     restores: ClassVar[bool] = False
-    """It changes the probe with `restore` before the recognisers see it."""
+    """It changes the probe with `restore` before the recognizers see it."""
     control: ClassVar[bool] = False
     """It is no attack but shows what chance gives. It never counts as the strongest attacker."""
     keys: ClassVar[Literal["own", "one"]] = "own"
     """``own``: the attacker's pictures have keys of their own. ``one``: they and the tested pictures have one key."""
     beside_clear: ClassVar[bool] = False
-    """The clear recognisers of the protocol attack beside its own."""
+    """The clear recognizers of the protocol attack beside its own."""
     trained_as: ClassVar[str] = ""
     """Another attacker with the same training, whose checkpoint it uses; '' for its own."""
 
@@ -72,9 +72,9 @@ class Attacker(ABC):
     def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
         """Learn from ``lesson``, write ``job.checkpoint`` and return the figures of `quality`.
 
-        An interrupted training goes on from ``job.state``. ``learnt`` among the figures is 1 if the attack is better on
-        held-out people of the attacker than without the training; else the checkpoint holds the start, and it is 0. A
-        training that fails can then not look like privacy.
+        An interrupted training goes on from ``job.state``. ``learned`` among the figures is 1 if the attack is better
+        on held-out people of the attacker than without the training; else the checkpoint holds the start, and it is 0.
+        A training that fails can then not look like privacy.
         """
         raise NotImplementedError(f"{type(self).__name__} does not train")
 
@@ -82,11 +82,11 @@ class Attacker(ABC):
         """Choose what the attack needs to know of the method, without a training. Called once before the attack."""
 
     def restore(self, images: np.ndarray) -> np.ndarray:
-        """The pictures that the recognisers see in place of anonymized ``images``, float32 (N, 3, H, W) in [-1, 1]."""
+        """The pictures that the recognizers see in place of anonymized ``images``, float32 (N, 3, H, W) in [-1, 1]."""
         return images
 
-    def recognisers(self) -> dict[str, Recogniser]:
-        """Its own recognisers by name. Empty: it uses the clear recognisers of the protocol (``informed.judges``)."""
+    def recognizers(self) -> dict[str, Recognizer]:
+        """Its own recognizers by name. Empty: it uses the clear recognizers of the protocol (``informed.judges``)."""
         return {}
 
 

@@ -9,10 +9,10 @@ from masquerade.training.settings import Computed, KernelUpdates
 
 
 class RecognitionParams(KernelUpdates, Computed):
-    """How a recogniser learns the method's pictures."""
+    """How a recognizer learns the method's pictures."""
 
     start: Name
-    """The backbone, a recogniser, from whose architecture and clear weights it starts. It changes a copy."""
+    """The backbone, a recognizer, from whose architecture and clear weights it starts. It changes a copy."""
 
     scale: Annotated[float, Field(gt=0)]
     """s of ArcFace (Deng et al. 2019, Eq. 3)."""
@@ -26,4 +26,4 @@ class RestorationParams(KernelUpdates, Computed):
     widths: Annotated[list[Channels], Field(min_length=2)]
     """Channels of the U-Net at each size, from the finest to the coarsest."""
     edges: Annotated[float, Field(ge=0)]
-    """Weight of the mean absolute error of neighbouring pixels' differences, beside that of the pixels."""
+    """Weight of the mean absolute error of neighboring pixels' differences, beside that of the pixels."""

@@ -1,6 +1,6 @@
-"""The training of a recogniser that knows the method: ArcFace from the weights of a clear recogniser.
+"""The training of a recognizer that knows the method: ArcFace from the weights of a clear recognizer.
 
-The centres of the classes start at the mean embeddings of their people, so that a few steps suffice. See
+The centers of the classes start at the mean embeddings of their people, so that a few steps suffice. See
 docs/attackers.md.
 """
 
@@ -13,50 +13,50 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.attackers import Recogniser as EmbeddingsOf
+from masquerade.attackers import Recognizer as EmbeddingsOf
 from masquerade.attackers._parameters import RecognitionParams
 from masquerade.attackers.study.distances import Distances, Shown, measured, separability
 from masquerade.attackers.study.lessons import Lesson, Pairs
 from masquerade.backbones import loaded as loaded_backbone
-from masquerade.backbones.recognition.training import EMBEDDING, Recogniser, augmented
+from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augmented
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.networks.inputs import folded, in_batches
 from masquerade.networks.margin import ArcMargin
 from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+from masquerade.training.optimizers import Optimizers, warmup_cosine_share
 from masquerade.training.training import Training
 
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of AdamW: the usual values."""
 AT_ONCE = 32
-"""Pictures that a recogniser embeds at a time."""
+"""Pictures that a recognizer embeds at a time."""
 
 
 class Pictures(NamedTuple):
-    """What a recogniser learns from: uint8 (N, H, W, 3), and the number of the person in each, int64 (N,)."""
+    """What a recognizer learns from: uint8 (N, H, W, 3), and the number of the person in each, int64 (N,)."""
 
     images: np.ndarray
     people: np.ndarray
 
 
 class AttackTask:
-    """ArcFace (Deng et al. 2019, Eq. 3) on the attackers' people, from the weights of a clear recogniser."""
+    """ArcFace (Deng et al. 2019, Eq. 3) on the attackers' people, from the weights of a clear recognizer."""
 
-    def __init__(self, recogniser: Recogniser, params: RecognitionParams, pictures: Pictures, seed: int):
-        self.recogniser, self.params, self.seed = recogniser, params, seed
-        self.device = next(recogniser.parameters()).device
+    def __init__(self, recognizer: Recognizer, params: RecognitionParams, pictures: Pictures, seed: int):
+        self.recognizer, self.params, self.seed = recognizer, params, seed
+        self.device = next(recognizer.parameters()).device
         self.pictures, self.labels = torch.from_numpy(pictures.images), torch.from_numpy(pictures.people)
         self.head = ArcMargin(EMBEDDING, int(pictures.people.max()) + 1, params.scale, params.margin).to(self.device)
-        self.head.weight.data.copy_(self._centres(pictures))
-        self.modules = {"recogniser": recogniser.requires_grad_(True).train(), "head": self.head}
+        self.head.weight.data.copy_(self._centers(pictures))
+        self.modules = {"recognizer": recognizer.requires_grad_(True).train(), "head": self.head}
         rates = params.learning_rate, params.kernel_rate
-        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, BETAS)}
+        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS)}
 
-    def _centres(self, pictures: Pictures) -> Tensor:
-        """The mean embedding of each person, by the recogniser as it is now."""
-        embeddings = torch.from_numpy(embedder(self.recogniser.eval())(to_float(pictures.images)))
+    def _centers(self, pictures: Pictures) -> Tensor:
+        """The mean embedding of each person, by the recognizer as it is now."""
+        embeddings = torch.from_numpy(embedder(self.recognizer.eval())(to_float(pictures.images)))
         sums = torch.zeros(len(self.head.weight), EMBEDDING).index_add_(0, self.labels, embeddings)
         return functional.normalize(sums)
 
@@ -66,9 +66,9 @@ class AttackTask:
         torch.manual_seed(seeding.derive(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
-        logits = self.head(self.recogniser(images), labels)
+        logits = self.head(self.recognizer(images), labels)
         loss = functional.cross_entropy(logits, labels)
-        self.optimisers["all"].descend(loss, warmup_cosine_share(step, self.params.steps))
+        self.optimizers["all"].descend(loss, warmup_cosine_share(step, self.params.steps))
         return {"loss": loss.item(), "accuracy": (logits.argmax(1) == labels).float().mean().item()}
 
 
@@ -78,12 +78,12 @@ def embedder(network: nn.Module) -> EmbeddingsOf:
 
 
 def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
-    """The recogniser of a backbone that knows clear faces alone."""
+    """The recognizer of a backbone that knows clear faces alone."""
     return embedder(folded(loaded_backbone(backbone, {backbone: checkpoint})))
 
 
 def loaded(checkpoint: Path) -> EmbeddingsOf:
-    """The recogniser of a checkpoint that `train` wrote."""
+    """The recognizer of a checkpoint that `train` wrote."""
     return clear(checkpoints.load_checkpoint(checkpoint)[1]["start"], checkpoint)
 
 
@@ -93,15 +93,15 @@ def train(
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
     ``before`` and ``after``: `separability` under the condition of the attack. ``clear_before``, ``clear_after``: of
-    clear pictures against clear ones. ``accuracy``: of the last batch, on people who were learnt; missing if the
+    clear pictures against clear ones. ``accuracy``: of the last batch, on people who were learned; missing if the
     training was stopped after its last step.
     """
     training = Training(job, params, name, lesson.digest)
     start = job.backbones[params.start]
     _, facts = checkpoints.load_checkpoint(start)
     untrained = clear(params.start, start)
-    recogniser = loaded_backbone(params.start, job.backbones)
-    task = AttackTask(recogniser, params, pictures, training.seed)
+    recognizer = loaded_backbone(params.start, job.backbones)
+    task = AttackTask(recognizer, params, pictures, training.seed)
     curve: dict[str, float] = {}
 
     def log(step: int, losses: Mapping[str, float]) -> None:
@@ -109,25 +109,25 @@ def train(
         job.log(step, losses)
 
     training.fit(task, params.steps, log=log)
-    learnt = embedder(recogniser.eval())
+    learned = embedder(recognizer.eval())
     figures = {
         "before": separability(compared(untrained, lesson.held_out, linking)),
-        "after": separability(compared(learnt, lesson.held_out, linking)),
+        "after": separability(compared(learned, lesson.held_out, linking)),
         "clear_before": separability(compared(untrained, _only_clear(lesson.held_out), True)),
-        "clear_after": separability(compared(learnt, _only_clear(lesson.held_out), True)),
+        "clear_after": separability(compared(learned, _only_clear(lesson.held_out), True)),
     }
     if "accuracy" in curve:
         figures["accuracy"] = curve["accuracy"]
     better = figures["after"] > figures["before"]
-    network = recogniser.network if better else loaded_backbone(params.start, job.backbones).network
-    training.save({"network": network}, {**facts, "start": params.start, "learnt": better})
-    return {**figures, "learnt": float(better)}
+    network = recognizer.network if better else loaded_backbone(params.start, job.backbones).network
+    training.save({"network": network}, {**facts, "start": params.start, "learned": better})
+    return {**figures, "learned": float(better)}
 
 
-def compared(recogniser: EmbeddingsOf, pairs: Pairs, linking: bool) -> Distances:
+def compared(recognizer: EmbeddingsOf, pairs: Pairs, linking: bool) -> Distances:
     """The distances of anonymized pictures to the people of a gallery: anonymized (``linking``) or clear."""
-    probes = Shown(recogniser(to_float(pairs.anonymized)), pairs.people, pairs.ids)
-    gallery = probes if linking else Shown(recogniser(to_float(pairs.clear)), pairs.people, pairs.ids)
+    probes = Shown(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
+    gallery = probes if linking else Shown(recognizer(to_float(pairs.clear)), pairs.people, pairs.ids)
     return measured(probes, gallery)
 
 

@@ -18,7 +18,7 @@ from masquerade.networks.inputs import AT_ONCE, in_batches, place
 from masquerade.networks.restorer import Restorer
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+from masquerade.training.optimizers import Optimizers, warmup_cosine_share
 from masquerade.training.training import Training
 
 BETAS = (0.9, 0.999)
@@ -29,7 +29,7 @@ Strength = TypeVar("Strength")
 
 
 class RestorationTask:
-    """The mean absolute error of pixels, and of the differences of neighbouring pixels."""
+    """The mean absolute error of pixels, and of the differences of neighboring pixels."""
 
     def __init__(self, network: Restorer, params: RestorationParams, pairs: Pairs, seed: int):
         self.network, self.params, self.seed = network, params, seed
@@ -37,7 +37,7 @@ class RestorationTask:
         self.anonymized, self.clear = (torch.from_numpy(to_float(part)) for part in (pairs.anonymized, pairs.clear))
         self.modules = {"network": network.train()}
         rates = params.learning_rate, params.kernel_rate
-        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, BETAS)}
+        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update on pictures of which half are mirrored."""
@@ -50,12 +50,12 @@ class RestorationTask:
         )
         made = self.network(given)
         pixels, edges = (made - wanted).abs().mean(), (_edges(made) - _edges(wanted)).abs().mean()
-        self.optimisers["all"].descend(pixels + self.params.edges * edges, warmup_cosine_share(step, self.params.steps))
+        self.optimizers["all"].descend(pixels + self.params.edges * edges, warmup_cosine_share(step, self.params.steps))
         return {"pixels": pixels.item(), "edges": edges.item()}
 
 
 def _edges(images: Tensor) -> Tensor:
-    """The differences of neighbours across and down, (N, 6, H - 1, W - 1)."""
+    """The differences of neighbors across and down, (N, 6, H - 1, W - 1)."""
     across = images[..., 1:, 1:] - images[..., 1:, :-1]
     down = images[..., 1:, 1:] - images[..., :-1, 1:]
     return torch.cat([across, down], dim=1)
@@ -74,8 +74,8 @@ def train(params: RestorationParams, lesson: Lesson, job: TrainingJob) -> dict[s
     before, after = (float(np.abs(made - wanted).mean()) for made in (given, _function(network.eval())(given)))
     better = after < before
     kept = network if better else Restorer(params.widths)
-    training.save({"network": kept}, {"widths": list(params.widths), "learnt": better})
-    return {"before": before, "after": after, "learnt": float(better)}
+    training.save({"network": kept}, {"widths": list(params.widths), "learned": better})
+    return {"before": before, "after": after, "learned": float(better)}
 
 
 def loaded(checkpoint: Path) -> Pictures:

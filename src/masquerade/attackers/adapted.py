@@ -1,10 +1,10 @@
-"""The attacker who names people: a recogniser that learnt clear and anonymized pictures of the same people."""
+"""The attacker who names people: a recognizer that learned clear and anonymized pictures of the same people."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.attackers._recognising import RecognitionAttacker
+from masquerade.attackers._recognizing import RecognitionAttacker
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:

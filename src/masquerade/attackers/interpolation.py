@@ -20,7 +20,7 @@ class Interpolation(Attacker):
     """
 
     title = "Interpolation"
-    source = "Todt et al. 2024, SEBA (arXiv:2407.06648), with its learnt size"
+    source = "Todt et al. 2024, SEBA (arXiv:2407.06648), with its learned size"
     asks = "naming"
     restores = True
 

@@ -1,4 +1,4 @@
-"""The attacker of the papers: a recogniser that knows clear faces alone."""
+"""The attacker of the papers: a recognizer that knows clear faces alone."""
 
 from masquerade.attackers import Attacker
 

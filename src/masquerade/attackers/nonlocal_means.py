@@ -23,7 +23,7 @@ class NonlocalMeans(Attacker):
 
     class Params(Settings):
         strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
-        """Filter strengths h that are tried, grey levels."""
+        """Filter strengths h that are tried, gray levels."""
 
     params: Params
 

@@ -1,8 +1,8 @@
-"""The attacker who links published pictures: a recogniser that learnt anonymized pictures alone."""
+"""The attacker who links published pictures: a recognizer that learned anonymized pictures alone."""
 
 from typing import TYPE_CHECKING
 
-from masquerade.attackers._recognising import RecognitionAttacker
+from masquerade.attackers._recognizing import RecognitionAttacker
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:

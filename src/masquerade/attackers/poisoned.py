@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from masquerade.attackers import Attacker, Recogniser
+from masquerade.attackers import Attacker, Recognizer
 from masquerade.attackers.adapted import Adapted
 from masquerade.core.settings import NoParameters
 
@@ -16,8 +16,8 @@ BASELINE = "identity"
 class Poisoned(Attacker):
     """Each person in turn has protected pictures in a gallery of clear ones, and is looked up by a clear picture.
 
-    ``identity`` is the recogniser against which the cloak was computed (baseline). The clear recognisers of the
-    protocol are others, as a newer service would have them. ``adaptive`` learnt protected pictures of other people.
+    ``identity`` is the recognizer against which the cloak was computed (baseline). The clear recognizers of the
+    protocol are others, as a newer service would have them. ``adaptive`` learned protected pictures of other people.
     """
 
     title = "Poisoned gallery"
@@ -34,8 +34,8 @@ class Poisoned(Attacker):
     def applies(cls, method: "Capabilities") -> bool:
         return method.poisons or method.control  # a gallery of clear pictures shows what fails without a protection
 
-    def recognisers(self) -> dict[str, Recogniser]:
+    def recognizers(self) -> dict[str, Recognizer]:
         from masquerade.attackers import _recognition
 
-        (own,) = Adapted(self.params, self.backbones, self.checkpoint).recognisers().values()
+        (own,) = Adapted(self.params, self.backbones, self.checkpoint).recognizers().values()
         return {BASELINE: _recognition.clear(BASELINE, self.backbones[BASELINE]), "adaptive": own}

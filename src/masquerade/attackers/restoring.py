@@ -1,4 +1,4 @@
-"""The attacker who brings faces back: a network that learnt to undo the method."""
+"""The attacker who brings faces back: a network that learned to undo the method."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Restoring(Attacker):
-    """A U-Net from the anonymized picture to the clear one, and then the clear recognisers, which it never saw."""
+    """A U-Net from the anonymized picture to the clear one, and then the clear recognizers, which it never saw."""
 
     title = "Restoring"
     source = "Todt et al. 2022, Fantomas (arXiv:2210.10651), with networks trained on pairs"

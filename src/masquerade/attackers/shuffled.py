@@ -1,6 +1,6 @@
 """The control of chance: the adapted attacker with a gallery whose names are dealt anew."""
 
-from masquerade.attackers import Attacker, Recogniser
+from masquerade.attackers import Attacker, Recognizer
 from masquerade.attackers.adapted import Adapted
 
 
@@ -13,5 +13,5 @@ class Shuffled(Attacker):
     control = True
     trained_as = "adapted"
 
-    def recognisers(self) -> dict[str, Recogniser]:
-        return Adapted(self.params, self.backbones, self.checkpoint).recognisers()
+    def recognizers(self) -> dict[str, Recognizer]:
+        return Adapted(self.params, self.backbones, self.checkpoint).recognizers()

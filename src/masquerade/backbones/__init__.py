@@ -44,7 +44,7 @@ class Backbone(ABC):
     losses: ClassVar[tuple[str, ...]] = ()
     """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use."""
     teachers: ClassVar[tuple[str, ...]] = ()
-    """Judges from whose answers it learns, if a dataset has its labels from them (``Dataset.labelled_by``)."""
+    """Judges from whose answers it learns, if a dataset has its labels from them (``Dataset.labeled_by``)."""
 
     architecture: ClassVar[tuple[str, ...]]
     """Dotted keys of ``Params`` that its tensors and its use depend on. Adopted weights must have the same values."""

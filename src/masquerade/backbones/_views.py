@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from masquerade.core import seeding
 from masquerade.networks import deterministic
-from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+from masquerade.training.optimizers import Optimizers, warmup_cosine_share
 
 TURN, ZOOM, SHIFT = 5.0, 0.05, 0.04
 """Largest rotation in degrees, largest change of the scale as a share, largest shift as a share of the side."""
@@ -111,10 +111,10 @@ class DenseTask:
         self.pictures, self.targets = torch.from_numpy(pictures), torch.from_numpy(targets)
         self.modules = {"network": network}
         rates = params.learning_rate, params.kernel_rate
-        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, BETAS, decay=params.weight_decay)}
+        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, decay=params.weight_decay)}
 
     def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        """The losses by name; "loss" is the one that is minimised."""
+        """The losses by name; "loss" is the one that is minimized."""
         raise NotImplementedError
 
     def step(self, step: int) -> dict[str, float]:
@@ -124,7 +124,7 @@ class DenseTask:
         views = Views.sampled(draw, len(chosen))
         losses = self.losses(views, self.pictures[chosen], self.targets[chosen])
         share = warmup_cosine_share(step, self.params.steps)
-        self.optimisers["all"].descend(losses["loss"], share)
+        self.optimizers["all"].descend(losses["loss"], share)
         return {name: value.item() for name, value in losses.items()} | {
             "learning_rate": self.params.learning_rate * share
         }

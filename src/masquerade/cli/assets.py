@@ -28,13 +28,13 @@ STYLES = {
 
 @app.command("list")
 def list_assets(root: Root = Path()) -> None:
-    """List every role with its title, size, licence and state."""
+    """List every role with its title, size, license and state."""
     from masquerade.assets import FOLDER, registry
 
-    table = Table("role", "what", "size", "licence", "state", title=f"files from outside ({FOLDER}/)")
+    table = Table("role", "what", "size", "license", "state", title=f"files from outside ({FOLDER}/)")
     for role, asset in registry().items():
         state = _state(role, asset, root)
-        tables.add_row(table, role, asset.title, _size(asset), asset.licence, Text(state, style=STYLES[state]))
+        tables.add_row(table, role, asset.title, _size(asset), asset.license, Text(state, style=STYLES[state]))
     tables.print_table(table)
 
 

@@ -62,14 +62,14 @@ def import_method(
         str, typer.Option(help="What the program adds to each name, after the id, such as _anonymized.")
     ] = "",
     near: Annotated[
-        float, typer.Option(help="Refuse pictures within this mean distance of an original, in grey levels.")
+        float, typer.Option(help="Refuse pictures within this mean distance of an original, in gray levels.")
     ] = 6.0,
     scale: Scale = None,
     root: Root = Path(),
 ) -> None:
     """Import the pictures that another program made of a dataset's test faces, as a method of the matrix."""
     from masquerade.params import loading
-    from masquerade.pipeline.imported import pictures, recognised, registry
+    from masquerade.pipeline.imported import pictures, recognized, registry
 
     parameters = loading.load(root, scale)
     known = parameters.imported.get(name)
@@ -84,7 +84,7 @@ def import_method(
         knobs = {"sha256": pictures.sha256(stored), "originals": originals.digest, "near": near}
         block = {name: {"title": title, "source": source, "variants": {variant: {dataset: knobs}}}}
         overlay = registry.register(root, parameters.scale, block)
-        found, compared = recognised.count(stored, originals)
+        found, compared = recognized.count(stored, originals)
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(stored, root / file)
     typer.echo(f"{file}: {count} of {len(originals.rows)} faces, sha256:{knobs['sha256']}")

@@ -151,8 +151,8 @@ def anonymize(
             "refuse their photograph. Default: hide."
         ),
     ] = None,
-    keep_recognisable: Annotated[
-        bool, typer.Option("--keep-recognisable", help="Write results that dlib still takes for the person.")
+    keep_recognizable: Annotated[
+        bool, typer.Option("--keep-recognizable", help="Write results that dlib still takes for the person.")
     ] = False,
     hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None,
     keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None,
@@ -185,10 +185,10 @@ def anonymize(
     with Console(stderr=True).status("") as status:
         batch = chosen.anonymize_folder(
             pictures, output, faces=faces, whole=whole, small=small,
-            key=secret, salted=salt, checked=key_check, large=large, keep_recognisable=keep_recognisable,
+            key=secret, salted=salt, checked=key_check, large=large, keep_recognizable=keep_recognizable,
             overwrite=overwrite, go_on=go_on, readers=batches.readers(pictures), progress=status.update,
         )  # fmt: skip
-    outcome.summarise(batch.rows, output, chosen.title, batch.statement, "anonymized")
+    outcome.summarize(batch.rows, output, chosen.title, batch.statement, "anonymized")
 
 
 @app.command()
@@ -227,7 +227,7 @@ def recover(
             pictures, output, key=keys.secret(key_file, confirm=False), originals=originals, no_salt=no_salt,
             overwrite=overwrite, progress=status.update,
         )  # fmt: skip
-    outcome.summarise(batch.rows, output, chosen.title, {}, "recovered")
+    outcome.summarize(batch.rows, output, chosen.title, {}, "recovered")
 
 
 @app.command()
@@ -267,7 +267,7 @@ def export(
     scale: Scale = None,
     root: clones.Root = Path(),
 ) -> None:
-    """Export a run as a Workflow Run RO-Crate: its jobs, code, parameters, results, and all licences."""
+    """Export a run as a Workflow Run RO-Crate: its jobs, code, parameters, results, and all licenses."""
     from masquerade.lineage import crate
 
     jobs = crate.export(output, root, scale, with_data)
@@ -287,7 +287,7 @@ def _announce(chosen: "Anonymizer", kept: bool) -> None:
     if not kept:
         errors.print("The randomness comes from the operating system and is not kept.", style="dim")
     limit = chosen.threshold
-    errors.print(Text(f"Still recognised: distance up to {limit.distance:.3f}; {limit.origin}.", style="dim"))
+    errors.print(Text(f"Still recognized: distance up to {limit.distance:.3f}; {limit.origin}.", style="dim"))
 
 
 def _listed(words: str | None) -> list[str] | None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from masquerade.cli import tables
 from masquerade.core.errors import MasqueradeError
-from masquerade.pipeline.inspection import RECOGNISED
+from masquerade.pipeline.inspection import RECOGNIZED
 from masquerade.pipeline.release import FOUND, NO, YES, Row
 from masquerade.pipeline.reports import REPORT
 from masquerade.pipeline.whole_photographs import HIDDEN
@@ -20,7 +20,7 @@ INCOMPLETE = 3
 """The status of a run that wrote results, but not all those of every file."""
 
 
-def summarise(report: list[Row], output: Path, title: str, statement: dict, done: str) -> None:
+def summarize(report: list[Row], output: Path, title: str, statement: dict, done: str) -> None:
     """Print how many faces were ``done``, what the judge found, and why others were refused.
 
     Raises MasqueradeError when none was done and no photograph was written, and typer.Exit(INCOMPLETE) when a file
@@ -50,16 +50,16 @@ Line = tuple[int, str, str]
 def _judged(written: list[Row], done: str) -> list[Line]:
     lines: list[Line] = []
     compared = [row for row in written if row.get("distance")]
-    known = [row for row in compared if row["recognised"] == YES]
+    known = [row for row in compared if row["recognized"] == YES]
     if any("face" in row for row in written):
         found = sum(row["face"] == FOUND for row in written)
         text = f"of them show a face that a detector finds ({found / len(written):.0%})"
         lines.append((found, text, "green" if found == len(written) else "yellow"))
         if known:
-            text = f"of them are {RECOGNISED}, and written because of --keep-recognisable ({_range(known)})"
+            text = f"of them are {RECOGNIZED}, and written because of --keep-recognizable ({_range(known)})"
             lines.append((len(known), text, "red"))
     elif compared:
-        text = f"of {len(compared)} {done} faces are recognised as the original (by dlib; {_range(compared)})"
+        text = f"of {len(compared)} {done} faces are recognized as the original (by dlib; {_range(compared)})"
         lines.append((len(known), text, "green"))
         nearness = mean(float(row["psnr"]) for row in compared)
         lines.append((len(compared), f"compared with the original: PSNR {nearness:.1f} dB on average", "green"))
@@ -74,7 +74,7 @@ def _refusals(report: list[Row]) -> list[Line]:
     lines: list[Line] = []
     for reason, count in counts.most_common():
         rows = [row for row in report if row["reason"] == reason]
-        told = f" ({_range(rows)})" if reason == RECOGNISED else ""
+        told = f" ({_range(rows)})" if reason == RECOGNIZED else ""
         lines.append((count, f"refused: {reason}{told}", "yellow"))
     return lines
 

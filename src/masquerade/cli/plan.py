@@ -36,7 +36,7 @@ def plan(
     name: Annotated[str, typer.Option("--gpu", help=f"The GPU: {', '.join(GPUS)}.")] = "a100",
     precision: Annotated[Precision, typer.Option(help="The number format of its peak.")] = Precision.tf32,
     peak: Annotated[float | None, typer.Option(min=0.001, help="The peak of another GPU, in TFLOP/s.")] = None,
-    utilisation: Annotated[
+    utilization: Annotated[
         float | None,
         typer.Option(
             min=0.001,
@@ -55,7 +55,7 @@ def plan(
 
     card = gpu(name)
     throughput = table.Throughput(
-        card.title if peak is None else "a GPU", getattr(card, precision.value) if peak is None else peak, utilisation,
+        card.title if peak is None else "a GPU", getattr(card, precision.value) if peak is None else peak, utilization,
         measured.read(root) if precision is Precision.tf32 else None, card.peaks if peak is None else {},
     )  # fmt: skip
     parameters = loading.load(root, scale)

@@ -61,8 +61,8 @@ class FaceLeft(PictureError):
     """A result shows a face that was not replaced."""
 
 
-class StillRecognised(PictureError):
-    """A recogniser still takes a result for somebody of its photograph. ``distance``: up to ``threshold``."""
+class StillRecognized(PictureError):
+    """A recognizer still takes a result for somebody of its photograph. ``distance``: up to ``threshold``."""
 
     distance = threshold = float("nan")
 

@@ -222,7 +222,7 @@ class FaceArchive:
         return rows if status is None else rows[rows["status"] == status]
 
     def digest(self, part: str) -> str:
-        """A digest of the pictures of a part and of their order, for what is learnt from them."""
+        """A digest of the pictures of a part and of their order, for what is learned from them."""
         listing = "\n".join([self.facts["checksum"], *self.select(part)["id"]])
         return hashlib.sha256(listing.encode()).hexdigest()
 

@@ -11,7 +11,7 @@ def keep_freed() -> None:
     """Keep freed memory for the next tensors, in this process and its forks. Without glibc nothing happens.
 
     Otherwise glibc gives large tensors back to the kernel, which clears new pages for the next ones. That takes a fifth
-    of the time of an optimisation of one picture.
+    of the time of an optimization of one picture.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

@@ -87,10 +87,10 @@ def decoded(text: str) -> np.ndarray:
 
 
 def frechet(first: np.ndarray, second: np.ndarray) -> float:
-    """The Frechet distance of two sets of features (N, D) and (M, D), modelled as Gaussians; 0 or more.
+    """The Frechet distance of two sets of features (N, D) and (M, D), modeled as Gaussians; 0 or more.
 
     |m1 - m2|^2 + tr C1 + tr C2 - 2 tr (C1 C2)^(1/2), with means m and covariances C (Heusel et al. 2017, Eq. 6).
-    tr (C1 C2)^(1/2) is the sum of the singular values of X Y^T / sqrt((N - 1)(M - 1)) with the centred sets X and Y,
+    tr (C1 C2)^(1/2) is the sum of the singular values of X Y^T / sqrt((N - 1)(M - 1)) with the centered sets X and Y,
     which is exact for singular covariances too. If N > D, the factor R of X = Q R replaces X: Q changes no singular
     value.
     """
@@ -109,7 +109,7 @@ def frechet_draws(first: np.ndarray, second: np.ndarray, weights: np.ndarray, pa
     ``paired``: the rows of ``second`` (N, D) count as often; else each of its two rows or more, (M, D), counts once in
     every sample. NaN for a sample with fewer than two pictures. The distance of the means is exact. The traces are
     taken to first order in the weights w around 1, all three, because they nearly cancel; one decomposition then serves
-    all samples. With the centred sets X Y^T = U S V^T, the derivative of the sum of the singular values of
+    all samples. With the centered sets X Y^T = U S V^T, the derivative of the sum of the singular values of
     sqrt(w) X Y^T sqrt(w') by w_i is (U S U^T)_ii / 2, and by w'_j it is (V S V^T)_jj / 2.
     """
     same = weights if paired else np.ones((len(weights), len(second)))

@@ -52,7 +52,7 @@ class Dataset(ABC):
     shows: ClassVar[str] = "photographs of people"
     """What its images are, in words for the model cards of networks that learn from them."""
     splits: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
-    labelled_by: ClassVar[tuple[str, ...]] = ()
+    labeled_by: ClassVar[tuple[str, ...]] = ()
     """Judges that predicted what is known of its faces, such as their landmarks; none if it is known exactly."""
 
     synthetic: ClassVar[bool] = False

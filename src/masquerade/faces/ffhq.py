@@ -11,7 +11,7 @@ from masquerade.faces.photographs.published_dataset import ListedPicture, Publis
 from masquerade.faces.photographs.trees import FolderTree, Tree, check_files, first_existing
 
 A_FOLDER = 1000  # pictures in one folder
-LICENCE = "LICENSE.txt"  # beside the pictures, from download_ffhq.py of the dataset's repository
+LICENSE = "LICENSE.txt"  # beside the pictures, from download_ffhq.py of the dataset's repository
 
 
 class FFHQ(PublishedDataset):
@@ -49,7 +49,7 @@ class FFHQ(PublishedDataset):
         return {"train": self.params.train_pictures, "test": self.params.pictures - self.params.train_pictures}
 
     def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
-        sizes = {name: size for name, size in tree.sizes(self.params.version).items() if name != LICENCE}
+        sizes = {name: size for name, size in tree.sizes(self.params.version).items() if name != LICENSE}
         flat = all("/" not in name for name in sizes)
         files = [
             f"{number:05d}.png" if flat else f"{number // A_FOLDER * A_FOLDER:05d}/{number:05d}.png"

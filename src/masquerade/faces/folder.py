@@ -23,7 +23,7 @@ from masquerade.faces.photographs.decoding import resized
 from masquerade.faces.photographs.names import files, folder_of, names, safe_id, text
 
 if TYPE_CHECKING:
-    from masquerade.faces.photographs.neighbours import Face
+    from masquerade.faces.photographs.neighbors import Face
 
 TURNS = (0, 1, 3, 2)
 """Quarter turns in which faces are searched: upright first, upside down last."""
@@ -46,17 +46,17 @@ class PhotographRecord(Record):
 class Folder(Dataset):
     """Photographs below a folder. Each file is aligned as FFHQ is, or refused with a reason; none is left out.
 
-    A crop shows no other face that was found in its photograph (`neighbours.crop`).
+    A crop shows no other face that was found in its photograph (`neighbors.crop`).
     Hidden files and folders, whose names begin with a dot, are ignored. In a row, ``file_id`` is the `safe_id` of the
-    file, ``file_faces`` the number of rows of this file, which are neighbours, ``gray`` whether the photograph is black
-    and white (`decoding.is_gray`), and ``square`` the place of an aligned face in the photograph: x, y of the centre
+    file, ``file_faces`` the number of rows of this file, which are neighbors, ``gray`` whether the photograph is black
+    and white (`decoding.is_gray`), and ``square`` the place of an aligned face in the photograph: x, y of the center
     and of the vector to the middle of the right side. ``head`` is the disc around a face that is too small
     (`hiding.head`).
     """
 
     title = "Photographs"
     splits = ("validation", "test")
-    labelled_by = ("dlib_face",)  # the 68 landmarks
+    labeled_by = ("dlib_face",)  # the 68 landmarks
 
     class Params(Settings):
         path: str
@@ -210,7 +210,7 @@ def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Fac
     if params.alignment == "none":
         return [_Face(resized(picture, size), {})]
     from masquerade.faces.photographs import alignment
-    from masquerade.faces.photographs.neighbours import Face
+    from masquerade.faces.photographs.neighbors import Face
 
     upright, quarters, boxes = _found(picture, params)
     if len(boxes) > 1 and params.faces == "refuse":
@@ -246,12 +246,12 @@ def _aligned(
     """The ``kept`` ones of the ``known`` faces, found in ``boxes`` (N, 4). ``picture`` is the photograph turned by
     ``quarters``.
     """
-    from masquerade.faces.photographs import alignment, hiding, neighbours
+    from masquerade.faces.photographs import alignment, hiding, neighbors
 
     shape = np.rot90(picture, -quarters).shape
-    neighbours_of = {number: [*known[:number], *known[number + 1 :]] for number in range(len(known))}
+    neighbors_of = {number: [*known[:number], *known[number + 1 :]] for number in range(len(known))}
     detailed = {
-        number: neighbours.crop(picture, face, neighbours_of[number], DETAIL)
+        number: neighbors.crop(picture, face, neighbors_of[number], DETAIL)
         for number, face in enumerate(known)
         if face.square.side > 1  # also false for NaN, which equal landmarks give
     }
@@ -267,9 +267,9 @@ def _aligned(
         place = face.square.turned_back(quarters, shape)
         facts = {
             "landmarks": alignment.into_crop(face.points, face.square, size).astype(np.float32).ravel().tolist(),
-            "square": [*place.centre.tolist(), *place.right.tolist()],
+            "square": [*place.center.tolist(), *place.right.tolist()],
         }
         others = [crop for other, crop in detailed.items() if other != number]
-        crop = neighbours.crop(picture, face, neighbours_of[number], size)
+        crop = neighbors.crop(picture, face, neighbors_of[number], size)
         faces.append(_Face(crop, facts, detailed[number], others))
     return faces

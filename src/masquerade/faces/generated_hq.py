@@ -37,7 +37,7 @@ class GeneratedHQ(Dataset):
     title = "Generated HQ"
     shows = "images that a published generator draws, of people who do not exist; no photographs"
     synthetic = True
-    labelled_by = ("dlib_face", "age_gender")
+    labeled_by = ("dlib_face", "age_gender")
     terms = "research, non-commercial"
 
     Params = GeneratedParams

@@ -1,4 +1,4 @@
-"""The judges, one module each: detectors, recognisers, landmarks, attributes, features and picture differences.
+"""The judges, one module each: detectors, recognizers, landmarks, attributes, features and picture differences.
 
 A judge measures each picture once, and its quantities become columns of a measurements file; metrics/ computes metrics
 from that file without opening a picture. Architectures are in networks/, networks that methods may use in backbones/.
@@ -19,7 +19,7 @@ class Judge(ABC):
 
     ``needs`` names the backbones (checkpoints trained by ``backbones.smk``) that it loads, ``assets`` the official
     weight files. ``quantities`` maps the name of each quantity to the shape of one value, ``()`` for a number or bool;
-    the matrix and the metrics use it without running the judge. Preprocessing (size, crop, range, colour order) is
+    the matrix and the metrics use it without running the judge. Preprocessing (size, crop, range, color order) is
     part of the judge. Importing the module must not import torch; import torch in the functions.
     """
 

@@ -1,4 +1,4 @@
-"""Reads the weights of dlib's face recogniser from dlib's file, without running any code from it.
+"""Reads the weights of dlib's face recognizer from dlib's file, without running any code from it.
 
 dlib writes its layers in order, from input to output. The parameters of a layer are one array: the number 2 (version of
 the format), four sizes, and float32 values. A number is a byte with the count of its bytes, and then these bytes.
@@ -17,7 +17,7 @@ VERSION = 2
 
 
 def load(path: Path) -> DlibResNet:
-    """The recogniser, frozen and `merged`. Raises CheckpointError if the file does not hold its arrays in order."""
+    """The recognizer, frozen and `merged`. Raises CheckpointError if the file does not hold its arrays in order."""
     network, data, position = DlibResNet(), path.read_bytes(), 0
     for layer in network.modules():
         parts = _parts(layer)

@@ -1,4 +1,4 @@
-"""The base class of the judges with a face recogniser that was trained here."""
+"""The base class of the judges with a face recognizer that was trained here."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""AdaFace IR-50: a recogniser whose training margin depends on the quality of the picture."""
+"""AdaFace IR-50: a recognizer whose training margin depends on the quality of the picture."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Adaface(PublishedJudge):
-    """``embedding``: unit vectors (512,), compare them by their angle; ``quality``: their length before normalisation,
+    """``embedding``: unit vectors (512,), compare them by their angle; ``quality``: their length before normalization,
     which grows with the quality of the picture.
 
     Preprocessing: the crop of ArcFace's five points (``ARCFACE_CROP``, which fits aligned faces), 8-bit at 112 x 112,

@@ -30,7 +30,7 @@ class Arcface(PublishedJudge):
     def _build(self, path: Path) -> "torch.nn.Module":
         from masquerade.backbones.identity import published_weights
 
-        return published_weights.recogniser(path)
+        return published_weights.recognizer(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return piecewise(self._measure, images)

@@ -28,5 +28,5 @@ class AttributeClassifier(TrainedJudge):
         probabilities = self._network(torch.from_numpy(images).to(device())).sigmoid().cpu().numpy()
         unknown = dict.fromkeys(self.quantities, np.full(len(images), np.nan, np.float32))
         network: Any = self._network
-        learnt = [name.lower() for name in network.attributes]
-        return unknown | dict(zip(learnt, probabilities.T, strict=True))
+        learned = [name.lower() for name in network.attributes]
+        return unknown | dict(zip(learned, probabilities.T, strict=True))

@@ -1,4 +1,4 @@
-"""dlib's face recogniser, HOG detector and 68 landmarks: the "Face Recognition library" of many privacy tables."""
+"""dlib's face recognizer, HOG detector and 68 landmarks: the "Face Recognition library" of many privacy tables."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -12,14 +12,14 @@ from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.networks import hog
-from masquerade.networks.dlib_models import face_recogniser, frontal_face_detector, landmark_predictor
+from masquerade.networks.dlib_models import face_recognizer, frontal_face_detector, landmark_predictor
 from masquerade.networks.inputs import device, pixels, place
 
 if TYPE_CHECKING:
     from masquerade.networks.dlib_resnet import DlibResNet
 
 SIDE = 256  # pixels; of the picture in which landmarks are predicted and chips are cut
-CHIP, PADDING = 150, 0.25  # side in pixels of the recogniser's input, and the margin of its training
+CHIP, PADDING = 150, 0.25  # side in pixels of the recognizer's input, and the margin of its training
 SAME_PERSON = 0.6  # largest distance of two pictures of one person (King 2017, the threshold of the training)
 MODEL = "dlib_face_recognition_resnet_model_v1.dat"
 
@@ -56,7 +56,7 @@ class DlibFace(Judge):
         self._aligned_box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
     @cached_property
-    def _recogniser(self) -> "DlibResNet":
+    def _recognizer(self) -> "DlibResNet":
         from masquerade.judges import _dlib_weights
 
         return place(_dlib_weights.load(self._weights))
@@ -67,7 +67,7 @@ class DlibFace(Judge):
 
     def describe(self, chips: list[np.ndarray]) -> np.ndarray:
         """The descriptors of chips, float32 (N, 128)."""
-        return descriptors(self._recogniser, chips)
+        return descriptors(self._recognizer, chips)
 
     def chips(self, images: np.ndarray) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
         """The quantities of `measure` but for the descriptor, and the chip of each face that the descriptor sees."""
@@ -95,7 +95,7 @@ class DlibFace(Judge):
         return quantities, chips
 
 
-def descriptors(recogniser: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray:
+def descriptors(recognizer: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray:
     """The descriptors of face chips, uint8 (150, 150, 3) each: float32 (N, 128)."""
     import torch
 
@@ -103,12 +103,12 @@ def descriptors(recogniser: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray
         return np.empty((0, 128), dtype=np.float32)
     with torch.inference_mode():
         signal = torch.from_numpy(np.stack(chips)).to(device()).permute(0, 3, 1, 2).float()
-        return recogniser(signal).cpu().numpy()
+        return recognizer(signal).cpu().numpy()
 
 
 def descriptors_by_dlib(chips: list[np.ndarray]) -> np.ndarray:
     """As `descriptors`, by dlib's own code: slower for many faces, but without the import of PyTorch."""
-    rows = [face_recogniser().compute_face_descriptor(chip) for chip in chips]
+    rows = [face_recognizer().compute_face_descriptor(chip) for chip in chips]
     return np.array(rows, dtype=np.float32).reshape(-1, 128)
 
 
@@ -121,5 +121,5 @@ def _edges(box) -> np.ndarray:
 
 
 def _scaled(coordinates: np.ndarray, before: int, after: int) -> np.ndarray:
-    """Coordinates in a picture of ``before`` pixels -> in the same at ``after`` pixels. Pixel centres are whole."""
+    """Coordinates in a picture of ``before`` pixels -> in the same at ``after`` pixels. Pixel centers are whole."""
     return (coordinates + 0.5) * (after / before) - 0.5

@@ -63,7 +63,7 @@ class FaceAlignment(Judge):
         scale = images.shape[-1] / SIDE
         if detected.any():
             points = self._points(pictures[detected], boxes[detected])
-            landmarks[detected] = (points * scale - 0.5).reshape(-1, 136)  # the centre of pixel 0 is at 0
+            landmarks[detected] = (points * scale - 0.5).reshape(-1, 136)  # the center of pixel 0 is at 0
         boxes[~detected] = np.nan
         return {"detected": detected, "box": boxes * scale, "landmarks": landmarks, "probability": probability}
 
@@ -93,6 +93,6 @@ def cut_out(picture: np.ndarray, square: np.ndarray) -> np.ndarray:
 
     left, top, side = map(float, square)
     step = side / SIDE
-    back = np.array([[step, 0, left + step / 2 - 0.5], [0, step, top + step / 2 - 0.5]])  # of pixel centres
+    back = np.array([[step, 0, left + step / 2 - 0.5], [0, step, top + step / 2 - 0.5]])  # of pixel centers
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     return cv2.warpAffine(picture, back, (SIDE, SIDE), flags=flags, borderMode=cv2.BORDER_CONSTANT, borderValue=0)

@@ -1,4 +1,4 @@
-"""FaceNet trained on VGGFace2: one of the two recognisers in many tables on privacy."""
+"""FaceNet trained on VGGFace2: one of the two recognizers in many tables on privacy."""
 
 from masquerade.judges._published import FaceNet
 

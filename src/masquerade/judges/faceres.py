@@ -1,4 +1,4 @@
-"""FaceRes: a MobileNet that learnt the people of VGGFace2, from a public package for browsers."""
+"""FaceRes: a MobileNet that learned the people of VGGFace2, from a public package for browsers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

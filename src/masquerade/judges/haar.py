@@ -12,13 +12,13 @@ from masquerade.networks.inputs import pixels
 
 SIDE = 96
 LEAST = 3 * SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
-SCALE_STEP, NEIGHBOURS = 1.1, 3  # OpenCV's defaults
+SCALE_STEP, NEIGHBORS = 1.1, 3  # OpenCV's defaults
 
 
 class Haar(Judge):
     """Detection of a frontal face: the largest box of the cascade.
 
-    Preprocessing: 8-bit grey (ITU-R 601 luma) at 96 x 96, histogram equalised as in OpenCV's own example.
+    Preprocessing: 8-bit gray (ITU-R 601 luma) at 96 x 96, histogram equalized as in OpenCV's own example.
     ``box``: left, top, right, bottom in pixels of the input picture, NaN if nothing is detected.
     """
 
@@ -42,8 +42,8 @@ class Haar(Judge):
 
         boxes = np.full((len(images), 4), np.nan, dtype=np.float32)
         for row, picture in enumerate(pixels(images, SIDE)):
-            grey = cv2.equalizeHist(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY))
-            faces = self._cascade.detectMultiScale(grey, SCALE_STEP, NEIGHBOURS, minSize=(LEAST, LEAST))
+            gray = cv2.equalizeHist(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY))
+            faces = self._cascade.detectMultiScale(gray, SCALE_STEP, NEIGHBORS, minSize=(LEAST, LEAST))
             if len(faces):
                 x, y, width, height = max(faces, key=lambda box: box[2] * box[3])
                 boxes[row] = np.array([x, y, x + width, y + height]) * (images.shape[-1] / SIDE)

@@ -1,4 +1,4 @@
-"""LPIPS on AlexNet: a learnt perceptual distance of two pictures."""
+"""LPIPS on AlexNet: a learned perceptual distance of two pictures."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

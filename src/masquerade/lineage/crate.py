@@ -1,7 +1,7 @@
 """Exports a run as a Workflow Run RO-Crate: one zip with a description that other tools and archives can read.
 
 RO-Crate 1.1 with the profiles Process, Workflow and Provenance Run Crate 0.5 (w3id.org/ro/wfrun). It describes the
-workflow and its rules, an action for every job with its inputs, outputs and parameters, and the licence of every file.
+workflow and its rules, an action for every job with its inputs, outputs and parameters, and the license of every file.
 Code, parameters, references, tables and figures are inside. Faces, measurements and checkpoints are listed by their
 hashes, and are inside only on request.
 """
@@ -21,7 +21,7 @@ from masquerade.assets.packaged import PHOTOGRAPHS
 from masquerade.core import files
 from masquerade.lineage.crate_things import Things, one
 from masquerade.lineage.history import Job, LineageError, working_copy
-from masquerade.lineage.licences import ASSETS, OURS, of_faces
+from masquerade.lineage.licenses import ASSETS, OURS, of_faces
 from masquerade.params import loading, paths
 from masquerade.params import parameters as params
 
@@ -76,7 +76,7 @@ class _Run:
         cited = self.cited
         self.crate.name = f"{cited['title']}: a run at scale {self.parameters.scale}"
         self.crate.description = f"{len(jobs)} jobs from raw faces to tables. {self.parameters.caution.strip()}".strip()
-        self.crate.license = self.things.licence(OURS)
+        self.crate.license = self.things.license(OURS)
         self.crate.root_dataset["conformsTo"] = [
             self.things.add(place, "CreativeWork", name=name, version=number)
             for place, (name, number) in PROFILES.items()
@@ -115,11 +115,11 @@ class _Run:
         workflow["name"] = f"{self.cited['title']} ({WORKFLOW})"
         workflow["version"], workflow["encodingFormat"] = self.cited["version"], "text/plain"
         workflow["conformsTo"] = self.things.add(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
-        workflow["license"], workflow["author"] = self.things.licence(OURS), one(people)
+        workflow["license"], workflow["author"] = self.things.license(OURS), one(people)
         judges = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
         packages = [
             self.things.add(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
-                            softwareVersion=_version(used.package), license=self.things.licence(used.licence),
+                            softwareVersion=_version(used.package), license=self.things.license(used.license),
                             **({"usageInfo": used.note} if used.note else {}))
             for used in ASSETS
             if (judges & set(used.judges) if used.judges else self.parameters.terms or used.package not in PHOTOGRAPHS)
@@ -203,7 +203,7 @@ class _Run:
         run["result"] = [self.things.file(path) for path in sorted(made) if path.startswith(paths.RESULTS)]
         engine = self.things.add(
             "#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version("snakemake"),
-            license=self.things.licence("MIT"), url="https://snakemake.github.io",
+            license=self.things.license("MIT"), url="https://snakemake.github.io",
         )  # fmt: skip
         controls = []
         for number, (job, action) in enumerate(zip(jobs, actions, strict=True), 1):

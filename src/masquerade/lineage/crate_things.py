@@ -1,4 +1,4 @@
-"""What a crate says of single things: files with their licences and hashes, people, and whatever else has a name."""
+"""What a crate says of single things: files with their licenses and hashes, people, and whatever else has a name."""
 
 from collections.abc import Collection
 from functools import cached_property
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from masquerade.assets.entries import asset
 from masquerade.assets.identity import identity, role_of
 from masquerade.lineage.history import History, LineageError
-from masquerade.lineage.licences import SPDX, of_faces
+from masquerade.lineage.licenses import SPDX, of_faces
 from masquerade.params import paths, sharing
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Things:
 
         return self.crate.add(ContextEntity(self.crate, identifier, properties={"@type": kind, **properties}))
 
-    def licence(self, identifier: str) -> "Entity":
-        """A licence by its SPDX identifier; ``LicenseRef-...`` for one that is not on SPDX's list."""
+    def license(self, identifier: str) -> "Entity":
+        """A license by its SPDX identifier; ``LicenseRef-...`` for one that is not on SPDX's list."""
         place = f"#{identifier}" if identifier.startswith("LicenseRef-") else f"{SPDX}{identifier}"
         return self.crate.get(place) or self.add(place, "CreativeWork", name=identifier, identifier=place)
 
@@ -55,7 +55,7 @@ class Things:
         name = f"{author.get('given-names', '')} {author.get('family-names', '')}".strip()
         return self.add(author.get("orcid", f"#author-{number}"), "Person", name=name)
 
-    def file(self, path: str, licence: str | None = None) -> "Entity":
+    def file(self, path: str, license: str | None = None) -> "Entity":
         """A file of the run. Files of data/ and checkpoints/ are outside the crate, with their hashes, by default."""
         if path in self.files:
             return self.files[path]
@@ -67,11 +67,11 @@ class Things:
         job = self.history.maker(path)
         if job and job.outputs[path]:
             about["identifier"] = f"md5:{job.outputs[path]}"
-        stated = licence or of_faces("the datasets", self._drawn, self.terms)
-        about["license"] = self.licence(stated) if " " not in stated else stated
+        stated = license or of_faces("the datasets", self._drawn, self.terms)
+        about["license"] = self.license(stated) if " " not in stated else stated
         source = self.root / path
         folders = paths.BUILT if self.with_data else (paths.RESULTS,)
-        inside = licence is not None or (path.startswith(folders) and not sharing.stays(path, self.private))
+        inside = license is not None or (path.startswith(folders) and not sharing.stays(path, self.private))
         if source.is_file():
             about["contentSize"] = str(source.stat().st_size)
         elif inside:
@@ -89,7 +89,7 @@ class Things:
         hashes = [f"sha256:{sha256}" for sha256 in identity(role, self.root).values() if sha256]
         return self.add(
             f"#outside-{role}", "CreativeWork", name=f"{role}: {entry.title}", description=entry.source,
-            license=entry.licence if " " in entry.licence else self.licence(entry.licence),
+            license=entry.license if " " in entry.license else self.license(entry.license),
             conditionsOfAccess=f"Redistribution: {entry.redistribution}.",
             **({"identifier": one(hashes)} if hashes else {}), **({"usageInfo": entry.terms} if entry.terms else {}),
         )  # fmt: skip

@@ -70,7 +70,7 @@ def _layout(links: Sequence[Link], cells: int) -> tuple[Mapping[Node, Point], Se
     """The point at the left of every node, where arrows end, in inches, and the nodes on the way of every arrow.
 
     Each box stands as far right as its consumers allow, in an order with few crossings of arrows: the order is by
-    barycentres (Sugiyama et al. 1981). An arrow over several columns gets a gap of its own between the boxes of each
+    barycenters (Sugiyama et al. 1981). An arrow over several columns gets a gap of its own between the boxes of each
     column that it crosses.
     """
     import networkx
@@ -99,7 +99,7 @@ def _layout(links: Sequence[Link], cells: int) -> tuple[Mapping[Node, Point], Se
 def _swept(
     layers: Sequence[list[Node]], needs: Mapping[Node, Mapping], users: Mapping[Node, Mapping]
 ) -> dict[Node, float]:
-    """Order every layer by the mean height of its neighbours. Returns the height of the middle of each node."""
+    """Order every layer by the mean height of its neighbors. Returns the height of the middle of each node."""
     middle: dict[Node, float] = {}
     for layer in layers:
         middle |= _stacked(layer)

@@ -61,7 +61,7 @@ class Capabilities:
     """The face region reaches its networks or its result. If False, noise in the region changes nothing, and a contract
     test holds it."""
     poisons: bool = False
-    """It is made for pictures that a recogniser enrols or learns from, to make it fail on later clear photographs.
+    """It is made for pictures that a recognizer enrols or learns from, to make it fail on later clear photographs.
     Tables compare its pictures with clear ones, which is evasion: their rows say so (papers/evasion.py)."""
     deterministic: bool = True
     """The seed does not change the result of its first variant."""
@@ -194,7 +194,7 @@ class Method(ABC):
         """
 
     def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
-        """Another result for faces on whose first one the person is still recognised; None if the method has one alone.
+        """Another result for faces on whose first one the person is still recognized; None if the method has one alone.
 
         ``number``: 1, 2, ... gives the next one.
         """

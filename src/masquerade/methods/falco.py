@@ -1,4 +1,4 @@
-"""FALCO: a generated face, optimised in the latent space to keep the attributes of the original."""
+"""FALCO: a generated face, optimized in the latent space to keep the attributes of the original."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -24,10 +24,10 @@ PUBLISHED_TOKENS = 197
 
 
 class Falco(Method):
-    """Pairs a face with its nearest fake, mixes their codes, and optimises the middle layers of the mixture.
+    """Pairs a face with its nearest fake, mixes their codes, and optimizes the middle layers of the mixture.
 
     Barattin, Tzelepis, Patras, Sebe 2023, Attribute-preserving Face Dataset Anonymization via Latent Code
-    Optimization, CVPR (arXiv:2303.11296). Several pictures are optimised together: each has its own code, the losses
+    Optimization, CVPR (arXiv:2303.11296). Several pictures are optimized together: each has its own code, the losses
     are summed over the batch, and Adam's state is element-wise. So the result of a face is that of a batch of one.
     docs/falco.md lists what the paper leaves open.
     """
@@ -39,7 +39,7 @@ class Falco(Method):
 
     class Params(Settings):
         first_layer: Annotated[int, Field(ge=0, le=17)]
-        """The first style layer that is optimised, of 18 (3: section 3.2); smaller generators: docs/falco.md."""
+        """The first style layer that is optimized, of 18 (3: section 3.2); smaller generators: docs/falco.md."""
         last_layer: Annotated[int, Field(ge=0, le=17)]
         """The last one, of 18 (7: section 3.2). The layers before and after are those of the inversion."""
         steps: Annotated[int, Field(ge=1)]
@@ -60,9 +60,9 @@ class Falco(Method):
         """Weight of the mean squared distance between the free codes and the fake's, in the P_N space of the
         fakes (ours; 0: the paper). It keeps the codes where the generator draws well."""
         batch: Annotated[int, Field(ge=0)]
-        """Pictures that are optimised together; 0: as many as the memory of the GPU holds (`compute.deterministic`)."""
+        """Pictures that are optimized together; 0: as many as the memory of the GPU holds (`compute.deterministic`)."""
         arithmetic: Arithmetic | None = None
-        """How the optimisation computes (`training.settings`). The results are drawn in 32 bits."""
+        """How the optimization computes (`training.settings`). The results are drawn in 32 bits."""
 
     class Variant(Settings):
         margin: Annotated[float, Field(ge=-1, le=1)]
@@ -72,7 +72,7 @@ class Falco(Method):
         attributes: Annotated[float, Field(ge=0)]
         """lambda_att, weight of Eq. 3 (0.1: published code)."""
         start: Literal["nearest", "random"]
-        """The fake from which the optimised layers start: the nearest one (section 3.2), or a random one."""
+        """The fake from which the optimized layers start: the nearest one (section 3.2), or a random one."""
 
     params: Params
     variant: Variant
@@ -121,7 +121,7 @@ class Falco(Method):
         start = self._fakes.codes[self._starts(faces, features, number)]
         images, size = torch.from_numpy(faces.images), self._together(len(faces))
         parts = zip(images.split(size), codes.split(size), start.split(size), strict=True)
-        return self._space.draw(torch.cat([self._optimised(*part) for part in parts]), faces.ids).numpy()
+        return self._space.draw(torch.cat([self._optimized(*part) for part in parts]), faces.ids).numpy()
 
     def statement(self) -> dict[str, object]:
         from masquerade.training import precision
@@ -131,7 +131,7 @@ class Falco(Method):
         precise = {"precision": precision.used(arithmetic, self._space.device)} if arithmetic else {}
         return {
             "fakes": len(self._fakes),
-            "optimised_layers": f"{first}-{last} of {self._space.generator.layers}",
+            "optimized_layers": f"{first}-{last} of {self._space.generator.layers}",
             "steps": self.params.steps,
             **precise,
         }
@@ -147,7 +147,7 @@ class Falco(Method):
         draws = [seeding.generator(0, "falco", name).integers(len(self._fakes)) for name in faces.ids]
         return torch.tensor(draws, dtype=torch.int64)
 
-    def _optimised(self, images: "Tensor", inverted: "Tensor", fake: "Tensor") -> "Tensor":
+    def _optimized(self, images: "Tensor", inverted: "Tensor", fake: "Tensor") -> "Tensor":
         """Section 3.3: pictures (N, 3, S, S), their W+ and the W of their fakes -> anonymized W+ (N, layers, style)."""
         import torch
 
@@ -158,9 +158,9 @@ class Falco(Method):
         # Section 3.2: the middle layers start from the fake. The others are those of the real face and do not change.
         free = fake[:, None].repeat(1, len(self._layers), 1).requires_grad_(True)
         fused = True if free.device.type == "cuda" else None  # one kernel for a step
-        optimiser = torch.optim.Adam([free], lr=params.learning_rate, fused=fused)
+        optimizer = torch.optim.Adam([free], lr=params.learning_rate, fused=fused)
         milestones = [int(share * params.steps) for share in params.milestones]
-        schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, params.decay)
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, params.decay)
         with precision.tf32(params.arithmetic, space.device, frozen=True):
             with torch.no_grad(), self._reduced():
                 identity, tokens = self._seen(images)
@@ -176,12 +176,12 @@ class Falco(Method):
                     moved = self._normal(free) - self._normal(fake[:, None])
                     loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
                 (free.grad,) = torch.autograd.grad(loss.sum(), free)
-                optimiser.step()
+                optimizer.step()
                 schedule.step()
         return torch.stack(self._mixed(inverted, free.detach()), dim=1).cpu()
 
     def _reduced(self) -> AbstractContextManager:
-        """A block of forward passes in the precision of the optimisation. What it returns has 32 bits."""
+        """A block of forward passes in the precision of the optimization. What it returns has 32 bits."""
         from masquerade.training import precision
 
         arithmetic = self.params.arithmetic
@@ -211,7 +211,7 @@ class Falco(Method):
         return max(usual, self._fitting)
 
     def _together(self, count: int) -> int:
-        """How many of ``count`` pictures are optimised together: ``params.batch``, or equal parts that fit a GPU."""
+        """How many of ``count`` pictures are optimized together: ``params.batch``, or equal parts that fit a GPU."""
         if self.params.batch or self._space.device.type == "cpu":
             return self.params.batch or count
         return ceil(count / ceil(count / self._fitting))

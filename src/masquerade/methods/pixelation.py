@@ -12,11 +12,11 @@ from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, _region
 
 COMPACTNESS = 10.0
-"""SLIC's weight of place against colour, on CIELAB values (10: the default of scikit-image)."""
+"""SLIC's weight of place against color, on CIELAB values (10: the default of scikit-image)."""
 
 
 class Pixelation(Method):
-    """Clusters pixels of the face region by place and colour, and replaces each pixel by the mean of its cluster.
+    """Clusters pixels of the face region by place and color, and replaces each pixel by the mean of its cluster.
 
     Wen et al. 2022, IdentityDP, section V.E (1). The paper describes superpixels, for which ``slic`` (Achanta et al.
     2012, IEEE TPAMI 34(11)) is the standard. ``grid`` is the usual mosaic, in which only the place counts. See
@@ -29,7 +29,7 @@ class Pixelation(Method):
 
     class Variant(Settings):
         clusters: Literal["slic", "grid"]
-        """slic: near in place and colour (IdentityDP, section V.E); grid: squares."""
+        """slic: near in place and color (IdentityDP, section V.E); grid: squares."""
         size: Annotated[float, Field(gt=0)]
         """Side of a cluster in pixels of a 256-pixel picture (8, 16: IdentityDP, Table I; 4, 8: Figure 7;
         8: cao21, Figure 1)."""
@@ -75,7 +75,7 @@ def superpixels(region: np.ndarray, side: float) -> np.ndarray:
 
 
 def averaged(region: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The region, float32 (3, h, w), with the mean colour of its label in place of each pixel."""
+    """The region, float32 (3, h, w), with the mean color of its label in place of each pixel."""
     flat = labels.ravel()
     count = np.maximum(np.bincount(flat), 1)
     means = np.stack([np.bincount(flat, weights=plane.ravel()) / count for plane in region])

@@ -46,7 +46,7 @@ class Evidence:
     attacked: pd.DataFrame | None = None
     """What attackers who know the method answered: one row a probe of an attack (pipeline/informed.py)."""
     twins: pd.DataFrame | None = None
-    """What networks that learnt from anonymized pictures do on clear ones: one row a clear test picture.
+    """What networks that learned from anonymized pictures do on clear ones: one row a clear test picture.
 
     The columns are id, identity, ``landmark_error`` (percent of the eye distance), ``found`` (1 or 0: the detector's
     best cell holds the face) and ``overlap`` (intersection over union of its box with the true one)."""

@@ -30,10 +30,10 @@ class Probes:
 
 @dataclass(frozen=True)
 class Attack:
-    """One attacker with one recogniser. ``trainings``: the same probes after each training of the attacker."""
+    """One attacker with one recognizer. ``trainings``: the same probes after each training of the attacker."""
 
     attacker: str
-    recogniser: str
+    recognizer: str
     asks: str
     control: bool
     failed: int
@@ -55,7 +55,7 @@ class Attack:
 
 
 def attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested") -> list[Attack]:
-    """Every attacker that asks one of ``asks`` with each of its recognisers, in the order of the rows.
+    """Every attacker that asks one of ``asks`` with each of its recognizers, in the order of the rows.
 
     ``group``: whose probes: ``tested`` people, or those of the attacker who were ``held_out``.
     """
@@ -67,13 +67,13 @@ def attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested") ->
         people_of(frame["identity"].to_numpy(), frame["id"].to_numpy()), return_inverse=True
     )  # many rows show few people
     weights, found = evidence.weights_of(people), []
-    for (attacker, recogniser), rows in frame.groupby(["attacker", "recogniser"], sort=False):
+    for (attacker, recognizer), rows in frame.groupby(["attacker", "recognizer"], sort=False):
         parts = [part for _, part in rows.groupby("trial")]
         about = rows.iloc[0]
         found.append(
             Attack(
-                str(attacker), str(recogniser), str(about["asks"]), bool(about["control"]),
-                sum(not part["learnt"].all() for part in parts),
+                str(attacker), str(recognizer), str(about["asks"]), bool(about["control"]),
+                sum(not part["learned"].all() for part in parts),
                 tuple(Probes(part, weights[:, numbers[part.index]]) for part in parts),
             )
         )  # fmt: skip
@@ -120,15 +120,15 @@ def each_attacker(
     extreme: Literal["highest", "lowest"] = "highest",
     group: str = "tested",
 ) -> tuple[dict[str, Attack], dict[str, Value]]:
-    """One attack and the value of each attacker that names or links people; its strongest recogniser counts.
+    """One attack and the value of each attacker that names or links people; its strongest recognizer counts.
 
     ``remark``: what the note says of an attack.
     """
     by_attacker: dict[str, dict[str, Value]] = {}
     kinds: dict[str, Attack] = {}
     for attack in attacks(evidence, NAMES_OR_LINKS, group):
-        value = noted(attack, attack.over_trainings(measure), f"{remark(attack)}, recogniser {attack.recogniser}")
-        by_attacker.setdefault(attack.attacker, {})[attack.recogniser] = value
+        value = noted(attack, attack.over_trainings(measure), f"{remark(attack)}, recognizer {attack.recognizer}")
+        by_attacker.setdefault(attack.attacker, {})[attack.recognizer] = value
         kinds[attack.attacker] = attack
     return kinds, {attacker: strongest(values, extreme)[1] for attacker, values in by_attacker.items()}
 
@@ -184,7 +184,7 @@ def restorers(evidence: Evidence) -> list[Attack]:
 def restored_pictures(evidence: Evidence, quantity: str) -> dict[str, Value]:
     """The mean of a quantity of the pictures of each attacker, and of the ``anonymized`` ones before.
 
-    Recognisers do not change the pictures, so that of the first one counts.
+    Recognizers do not change the pictures, so that of the first one counts.
     """
     found, values = restorers(evidence), {}
     for attack in found:
@@ -207,7 +207,7 @@ def restored_mean(attack: Attack, column: str) -> Value:
 
 
 def of_twins(evidence: Evidence, column: str, average: Callable[[np.ndarray, np.ndarray], Value]) -> dict[str, Value]:
-    """The average over clear test pictures of what networks do that learnt from anonymized pictures; {} without any."""
+    """The average over clear test pictures of what networks do that learn from anonymized pictures; {} without any."""
     twins = evidence.twins
     if twins is None or column not in twins:
         return {}

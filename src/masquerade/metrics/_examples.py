@@ -24,11 +24,11 @@ def attacked(answers: Columns) -> Evidence:
     """Evidence with the answers of attackers, one row a probe, as pipeline/informed.py gives them.
 
     A probe shows a tested person and belongs to one training of the attacker ``naive``, which names people with the
-    recogniser ``net`` among ten people, unless a column says otherwise.
+    recognizer ``net`` among ten people, unless a column says otherwise.
     """
     count = len(next(iter(answers.values())))
     usual = {
-        "attacker": "naive", "asks": "naming", "recogniser": "net", "trial": 0, "learnt": True, "control": False,
+        "attacker": "naive", "asks": "naming", "recognizer": "net", "trial": 0, "learned": True, "control": False,
         "group": "tested", "status": "ok", "people": 10.0, "comparisons": 500.0,
     }  # fmt: skip
     columns = {name: [value] * count for name, value in usual.items()} | dict(answers)

@@ -54,7 +54,7 @@ def attacked(plain: Mapping[str, Any], note: str, missing: str) -> Value:
     return Value(plain["value"], plain["over"], plain["of"], note=note, draws=decoded(plain["draws"]))
 
 
-def centred(draws: np.ndarray, value: float) -> np.ndarray:
+def centered(draws: np.ndarray, value: float) -> np.ndarray:
     """The draws moved so that their mean is ``value``.
 
     The means of two sets are farther apart in the samples than in the sets, so a Frechet distance is larger there. The

@@ -7,8 +7,8 @@ from masquerade.metrics._attacks import among_first, chance, each_attacker
 class AttackHeldOutRate(Metric):
     """Mean over probes of [the right person is the first one in the gallery], in [0, 1], on the attackers' own people.
 
-    The same measure as `attack_rank1_rate`, on people of the attackers from whom nothing was learnt. It says what a
-    training achieved beside ``naive``, the better of the clear recognisers, one of which it starts from. Parts: each
+    The same measure as `attack_rank1_rate`, on people of the attackers from whom nothing was learned. It says what a
+    training achieved beside ``naive``, the better of the clear recognizers, one of which it starts from. Parts: each
     attacker that names people or links pictures. Several trainings: mean and standard deviation. The note gives chance;
     there are fewer people than tested ones, or more, so that the two rates do not compare.
     Reference: Todt et al. 2024 (SEBA, arXiv:2407.06648), who keep people of the training apart.

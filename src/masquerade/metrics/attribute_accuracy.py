@@ -1,4 +1,4 @@
-"""Accuracy on real faces of a classifier of attributes that has learnt from anonymized faces."""
+"""Accuracy on real faces of a classifier of attributes that has learned from anonymized faces."""
 
 import math
 
@@ -20,12 +20,12 @@ class AttributeAccuracy(Metric):
     (regions of the face), each attribute by its name, and ``<region>.balanced``. The balanced part is the mean over
     attributes of (true positive rate + true negative rate) / 2. It leaves out attributes that all test pictures have or
     that none has. A classifier that always says no to a rare attribute has 0.5 in it. Parts of pseudo-labels begin with
-    their labeller: ``pseudo_a.combined``. A picture without a prediction is missing from ``over``. There is no value
+    their labeler: ``pseudo_a.combined``. A picture without a prediction is missing from ``over``. There is no value
     without a classifier.
     Reference: Barattin et al. 2023 (FALCO), sections 4.1 and 4.2.2.
 
     >>> from masquerade.metrics._examples import evidence, values
-    >>> predicted = {"labels": ["annotated"] * 4, "learnt_from": [16] * 4, "attribute": ["Male"] * 4}
+    >>> predicted = {"labels": ["annotated"] * 4, "learned_from": [16] * 4, "attribute": ["Male"] * 4}
     >>> predicted |= {"label": [1, 1, 0, 0], "probability": [0.9, 0.2, 0.1, 0.3]}  # the second is wrong
     >>> values(AttributeAccuracy, evidence({"id": ["a"]}, {"id": ["a"]}, attributes=predicted))["combined"]
     0.75
@@ -59,7 +59,7 @@ def _parts(evidence: Evidence, frame: pd.DataFrame, remark: str) -> dict[str, Va
     label, probability = _matrix(frame, "label"), _matrix(frame, "probability")
     known = label.notna() & probability.notna()
     right = ((probability >= THRESHOLD) == (label == 1)).astype("float64").where(known)
-    note = f"threshold {THRESHOLD:g}; learnt from {frame['learnt_from'].iloc[0]} faces{remark}"
+    note = f"threshold {THRESHOLD:g}; learned from {frame['learned_from'].iloc[0]} faces{remark}"
     regions = {
         "combined": list(right.columns),
         "inner": [name for name in INNER if name in right],

@@ -24,7 +24,7 @@ class AttributePreservationRate(Metric):
     Probabilities p: (N,) for each attribute. The content of the anonymized face X' is predicted: [p(X') >= 0.5] for a
     keyword with one attribute, the most probable attribute for a keyword with several. The content of the original X is
     its annotation; without annotations it is predicted too. The note says which. A face is not counted if its original
-    has none of several attributes (a bald person has no hair colour) or more than one.
+    has none of several attributes (a bald person has no hair color) or more than one.
 
     Parts: '' is the mean over the keywords of ``mean``; each keyword has a part of its name (``gender``). Both have two
     further parts. ``.balanced`` is the mean over contents of the share that is kept among the originals with that

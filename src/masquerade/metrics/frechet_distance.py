@@ -4,7 +4,7 @@ import numpy as np
 
 from masquerade.core.statistics import frechet, frechet_draws
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import centred, judges_with
+from masquerade.metrics._values import centered, judges_with
 
 
 class FrechetDistance(Metric):
@@ -36,4 +36,4 @@ class FrechetDistance(Metric):
             return Value(float("nan"), count, len(measured), note="a covariance needs two faces")
         first, second = original[measured], derived[measured]
         value, draws = frechet(first, second), frechet_draws(first, second, evidence.weights[:, measured], paired=True)
-        return Value(value, count, len(measured), note=f"from {count} faces", draws=centred(draws, value))
+        return Value(value, count, len(measured), note=f"from {count} faces", draws=centered(draws, value))

@@ -8,7 +8,7 @@ import pandas as pd
 from masquerade.core.measurements import stack
 from masquerade.core.statistics import frechet, frechet_draws
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import centred, judges_with
+from masquerade.metrics._values import centered, judges_with
 
 
 class FrechetDistanceToTarget(Metric):
@@ -46,4 +46,4 @@ def _judged(evidence: Evidence, targets: pd.DataFrame, column: str) -> Value:
         return Value(math.nan, len(derived), len(faces), note="a covariance needs two faces")
     value, note = frechet(derived, target), f"from {len(derived)} faces to {len(target)}"
     draws = frechet_draws(derived, target, evidence.weights[:, measured], paired=False)
-    return Value(value, len(derived), len(faces), note=note, draws=centred(draws, value))
+    return Value(value, len(derived), len(faces), note=note, draws=centered(draws, value))

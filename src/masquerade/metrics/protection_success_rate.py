@@ -1,4 +1,4 @@
-"""Share of faces that a recogniser with its published threshold takes for another person."""
+"""Share of faces that a recognizer with its published threshold takes for another person."""
 
 import operator
 from typing import Annotated

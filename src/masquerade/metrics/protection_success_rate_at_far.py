@@ -1,4 +1,4 @@
-"""Share of faces that a recogniser takes for another person, at a stated false-accept rate."""
+"""Share of faces that a recognizer takes for another person, at a stated false-accept rate."""
 
 import operator
 from typing import Annotated

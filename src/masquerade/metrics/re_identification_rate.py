@@ -1,4 +1,4 @@
-"""Share of anonymized faces that a recogniser takes for the person of their original."""
+"""Share of anonymized faces that a recognizer takes for the person of their original."""
 
 import operator
 from typing import Annotated

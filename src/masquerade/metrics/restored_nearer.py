@@ -12,11 +12,11 @@ class RestoredNearer(Metric):
 
     X: the original, X': the anonymized picture, R: the restored one; ``similarity`` and ``before_similarity`` (N,) are
     the two cosines of embeddings e (N, D). A restoration that changes the picture at random has about 0.5 or less.
-    Parts: ``<recogniser>.<attacker>``.
+    Parts: ``<recognizer>.<attacker>``.
     Reference: Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face; the share is ours.
 
     >>> from masquerade.metrics._examples import attacked, values
-    >>> answers = {"attacker": ["restoring"] * 2, "recogniser": ["net"] * 2, "ssim": [0.5, 0.7]}
+    >>> answers = {"attacker": ["restoring"] * 2, "recognizer": ["net"] * 2, "ssim": [0.5, 0.7]}
     >>> values(RestoredNearer, attacked(answers | {"similarity": [0.6, 0.2], "before_similarity": [0.1, 0.3]}))
     {'net.restoring': 0.5}
     """
@@ -28,7 +28,7 @@ class RestoredNearer(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         return {
-            f"{attack.recogniser}.{attack.attacker}": noted(attack, attack.over_trainings(_nearer), "")
+            f"{attack.recognizer}.{attack.attacker}": noted(attack, attack.over_trainings(_nearer), "")
             for attack in restorers(evidence)
         }
 

@@ -1,4 +1,4 @@
-"""Share of pairs of one person that a recogniser accepts when the second picture is anonymized."""
+"""Share of pairs of one person that a recognizer accepts when the second picture is anonymized."""
 
 import math
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Overlap with the true box of the box by a detector that learnt from anonymized faces."""
+"""Overlap with the true box of the box by a detector that learned from anonymized faces."""
 
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._attacks import of_twins

@@ -1,4 +1,4 @@
-"""Share of clear faces that a detector finds which learnt from anonymized faces."""
+"""Share of clear faces that a detector finds which learned from anonymized faces."""
 
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._attacks import of_twins

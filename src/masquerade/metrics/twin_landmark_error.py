@@ -1,4 +1,4 @@
-"""Error on clear faces of a landmark network that learnt from anonymized faces."""
+"""Error on clear faces of a landmark network that learned from anonymized faces."""
 
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._attacks import of_twins

@@ -25,7 +25,7 @@ class Block(ResidualUnit):
 
 
 class AdaFaceIR(nn.Module):
-    """Faces (N, 3, 112, 112), BGR in [-1, 1] -> (unit embedding (N, 512), its length before normalisation (N, 1)).
+    """Faces (N, 3, 112, 112), BGR in [-1, 1] -> (unit embedding (N, 512), its length before normalization (N, 1)).
 
     The length grows with the quality of the picture. Depth 50 (IR-50).
     """

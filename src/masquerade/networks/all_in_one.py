@@ -18,7 +18,7 @@ class AllInOneFlow(nn.Module):
     """(N, width) and secret vectors (N, secret) -> (N, width); ``inverse`` is its exact inverse.
 
     A block has one sub-network, which computes s and t from the first half of a vector and the secret. The second half
-    is multiplied by exp(``limit`` tanh(s / 10)) and shifted by t / 10. A learnt scale and shift of every number and a
+    is multiplied by exp(``limit`` tanh(s / 10)) and shifted by t / 10. A learned scale and shift of every number and a
     fixed permutation, drawn from torch's generator, follow. Vectors are scaled as in `SecureFlow`.
 
     This is the block of FrEIA VERSION. Raises ParameterError if the installed FrEIA has another one.

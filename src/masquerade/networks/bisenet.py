@@ -14,7 +14,7 @@ STRIDES = (2, 4, 8)
 
 
 class ConvBNReLU(nn.Module):
-    """Convolution without bias, batch normalisation, ReLU."""
+    """Convolution without bias, batch normalization, ReLU."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int = 3):
         super().__init__()
@@ -124,7 +124,7 @@ class Output(nn.Module):
 
 
 class BiSeNet(nn.Module):
-    """Normalised images (N, 3, H, W) -> three logits (N, classes, H, W).
+    """Normalized images (N, 3, H, W) -> three logits (N, classes, H, W).
 
     The first is the result. The other two, from 1/8 and 1/16 of the context path, have a loss in training too (Yu et
     al. 2018, Eq. 2). ``width``: channels of the stem (64: ResNet-18). ``stride``: input pixels per position of the

@@ -81,7 +81,7 @@ class DisentanglementBlock(nn.Module):
 class CDFNet(nn.Module):
     """Codes (N, ..., width) with conditions (N, condition) <-> key and residual features of the same shape.
 
-    A code of several style layers is disentangled layer by layer. Codes are standardised by ``mean`` and ``deviation``
+    A code of several style layers is disentangled layer by layer. Codes are standardized by ``mean`` and ``deviation``
     of the latent space on the way in, and the reverse on the way out.
     """
 
@@ -120,7 +120,7 @@ def _spread(condition: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _start_small(layer: nn.Linear) -> None:
-    """Initialise the last layer of a block so that the block changes little at first.
+    """Initialize the last layer of a block so that the block changes little at first.
 
     HiNet starts with no change at all. Here that would stop every gradient, because the first of the pair is 0.
     """

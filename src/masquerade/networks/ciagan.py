@@ -100,13 +100,13 @@ class CiaganGenerator(nn.Module):
         ``hidden`` (N, 3, S, S) in [-1, 1]; ``masks`` (N, 1, S, S), 1 in the region to draw; ``lines`` (N, 1, S, S), 0
         on the lines, else 1; ``labels`` (N, labels), 1 at the wanted person and 0 elsewhere.
         """
-        features = torch.cat([coloured(lines), (hidden + 1) / 2 * (1 - masks)], dim=1)  # in [0, 1], black in the region
-        for block, normalise in zip(self.down, self.down_norms, strict=True):
-            features = normalise(block(features))
+        features = torch.cat([colored(lines), (hidden + 1) / 2 * (1 - masks)], dim=1)  # in [0, 1], black in the region
+        for block, normalize in zip(self.down, self.down_norms, strict=True):
+            features = normalize(block(features))
         code = self.label(labels).unflatten(1, (self.code, BOTTOM, BOTTOM))
         features = self.middle(self.merge(torch.cat([features, self.spread(code)], dim=1)))
-        for block, normalise in zip(self.up, self.up_norms, strict=True):
-            features = normalise(block(features))
+        for block, normalize in zip(self.up, self.up_norms, strict=True):
+            features = normalize(block(features))
         return self.end(features) * 2 - 1
 
 
@@ -123,7 +123,7 @@ class CiaganCritic(nn.Module):
 
     def forward(self, images: Tensor, lines: Tensor) -> Tensor:
         """Pictures (N, 3, S, S) in [-1, 1] and lines (N, 1, S, S) -> (N,)."""
-        features = torch.cat([(images + 1) / 2, coloured(lines)], dim=1)
+        features = torch.cat([(images + 1) / 2, colored(lines)], dim=1)
         for block in self.down:
             features = block(features)
         return functional.leaky_relu(self.dense(features), SLOPE).squeeze(1)  # on the score too: published code
@@ -142,13 +142,13 @@ def siamese(embedding: int) -> nn.Module:
     return network
 
 
-def coloured(lines: Tensor) -> Tensor:
+def colored(lines: Tensor) -> Tensor:
     """Blue lines on white, (N, 3, S, S), as the published code saves them."""
     return torch.cat([lines, lines, torch.ones_like(lines)], dim=1)
 
 
 def norm(width: int) -> nn.InstanceNorm2d:
-    """The norm of each picture and channel, with a learnt gain and bias."""
+    """The norm of each picture and channel, with a learned gain and bias."""
     return nn.InstanceNorm2d(width, affine=True)
 
 

@@ -17,7 +17,7 @@ SLOPE = 0.01  # of its leaky rectifiers
 
 
 def subnetwork(inputs: int, outputs: int, hidden: Sequence[int] = HIDDEN, start: float = 1.0) -> nn.Sequential:
-    """omega, phi, rho or eta: (N, half + secret) -> (N, half). Every layer is initialised to keep the variance.
+    """omega, phi, rho or eta: (N, half + secret) -> (N, half). Every layer is initialized to keep the variance.
 
     The last layer is multiplied by ``start``, so that a block starts near a plain scaling.
     """

@@ -18,8 +18,8 @@ def frontal_face_detector() -> "dlib.fhog_object_detector":
 
 
 @cache
-def face_recogniser() -> "dlib.face_recognition_model_v1":
-    """dlib's recogniser of faces, by dlib's own code: slow for many faces, but without the import of PyTorch."""
+def face_recognizer() -> "dlib.face_recognition_model_v1":
+    """dlib's recognizer of faces, by dlib's own code: slow for many faces, but without the import of PyTorch."""
     import dlib
 
     from masquerade.assets.packaged import packaged

@@ -1,4 +1,4 @@
-"""dlib's face recogniser: a residual network of 29 convolutions (King 2017, after He et al. 2016), in PyTorch.
+"""dlib's face recognizer: a residual network of 29 convolutions (King 2017, after He et al. 2016), in PyTorch.
 
 dlib runs it without a BLAS library and takes 73 ms a face on one thread; this network takes 4 ms. A test compares the
 descriptors of both. As in dlib, convolutions of stride 2 do not pad, and a shortcut that is smaller or has fewer
@@ -18,7 +18,7 @@ STAGES = ((32, 3), (64, 3), (128, 2), (256, 2), (256, 0))
 
 
 class Affine(nn.Module):
-    """A factor and an offset for each channel: a batch normalisation after its training."""
+    """A factor and an offset for each channel: a batch normalization after its training."""
 
     def __init__(self, channels: int):
         super().__init__()

@@ -92,7 +92,7 @@ class FAN(nn.Module):
 def peaks(maps: Tensor) -> Tensor:
     """Heat maps (N, P, S, S) -> x, y (N, P, 2) of their maxima as shares of the side.
 
-    A maximum that is not at the edge is moved by a quarter of a cell towards its higher neighbour, in x and in y (Bulat
+    A maximum that is not at the edge is moved by a quarter of a cell towards its higher neighbor, in x and in y (Bulat
     and Tzimiropoulos 2017, published code).
     """
     side = maps.shape[2]

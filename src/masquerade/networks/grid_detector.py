@@ -21,7 +21,7 @@ SHIFT, SCALE = 0.2, (0.6, 1.1)  # of the views that the detectors see: shares of
 class GridDetector(nn.Module):
     """Pictures (N, 3, S, S) in [-1, 1] -> (N, 5, s, s) with s = S / 2 ** len(widths).
 
-    For each cell: the logit that the centre of the face is in it, and the box: its centre as shares of the cell, its
+    For each cell: the logit that the center of the face is in it, and the box: its center as shares of the cell, its
     width and height as shares of the picture. There is no batch norm, as a step of its training is differentiated.
     """
 
@@ -40,15 +40,15 @@ class GridDetector(nn.Module):
 def grid_targets(corners: Tensor, size: int, cells: int) -> Tensor:
     """What a detector should say of boxes (N, 4), left, top, right, bottom in pixels: (N, 5, cells, cells).
 
-    The first channel is 1 in the cell with the centre of the face, else 0; the others are NaN but in that cell.
+    The first channel is 1 in the cell with the center of the face, else 0; the others are NaN but in that cell.
     """
-    centre, sides = (corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]
-    position = (centre / size * cells).clamp(0, cells - 1e-4)
+    center, sides = (corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]
+    position = (center / size * cells).clamp(0, cells - 1e-4)
     cell = position.long()
     targets = corners.new_full((len(corners), 5, cells, cells), torch.nan)
     targets[:, 0] = 0.0
     rows = torch.arange(len(corners), device=corners.device)
-    values = torch.cat([torch.ones_like(centre[:, :1]), position - cell, sides / size], dim=1)
+    values = torch.cat([torch.ones_like(center[:, :1]), position - cell, sides / size], dim=1)
     targets[rows, :, cell[:, 1], cell[:, 0]] = values
     return targets
 
@@ -89,7 +89,7 @@ def detection(answers: Tensor, targets: Tensor) -> Tensor:
 
 
 def found(answers: Tensor, corners: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Whether the largest score is in the cell with the centre of the face, bool (N,), and the overlap, float (N,).
+    """Whether the largest score is in the cell with the center of the face, bool (N,), and the overlap, float (N,).
 
     ``answers`` (N, 5, s, s), true ``corners`` (N, 4) in pictures of ``size`` pixels a side. The overlap of the true box
     with the box of the cell with the largest score is their intersection over their union, from 0 to 1.
@@ -98,8 +98,8 @@ def found(answers: Tensor, corners: Tensor, size: int) -> tuple[Tensor, Tensor]:
     best = answers[:, 0].flatten(1).argmax(dim=1)
     boxes = answers.flatten(2)[torch.arange(len(best), device=best.device), 1:, best]
     cell = torch.stack([best % cells, best // cells], dim=1)
-    centre, half = (cell + boxes[:, :2]) / cells * size, boxes[:, 2:] * size / 2
-    said, true = torch.cat([centre - half, centre + half], dim=1), corners.to(answers)
+    center, half = (cell + boxes[:, :2]) / cells * size, boxes[:, 2:] * size / 2
+    said, true = torch.cat([center - half, center + half], dim=1), corners.to(answers)
     middle = ((true[:, :2] + true[:, 2:]) / 2 / size * cells).clamp(0, cells - 1e-4).long()
     sides = (torch.minimum(said[:, 2:], true[:, 2:]) - torch.maximum(said[:, :2], true[:, :2])).clamp(min=0)
     both, areas = sides.prod(dim=1), [(of[:, 2:] - of[:, :2]).clamp(min=0).prod(dim=1) for of in (said, true)]

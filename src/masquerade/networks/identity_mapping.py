@@ -56,7 +56,7 @@ class IdentityMapping(nn.Module):
 
     @torch.no_grad()
     def start_at_attributes(self) -> None:
-        """Initialise M(z, a) = a, which ignores z. Raises ValueError if there are too few hidden units.
+        """Initialize M(z, a) = a, which ignores z. Raises ValueError if there are too few hidden units.
 
         leaky(x) - leaky(-x) = (1 + SLOPE) x, so two hidden units pass on one number. The other units get the identity
         and start with the weight 0 in the second layer.
@@ -77,7 +77,7 @@ class IdentityCompensation(nn.Module):
     """C of Eq. 10: the identity vector measured in an anonymized face -> the one that the face was generated from.
 
     (N, D) -> (N, D). ``form`` mlp: an MLP of four layers; residual: the input plus the MLP, which starts at 0; scaling:
-    the input times one learnt number, ``scale``, plus the MLP, which starts at 0.
+    the input times one learned number, ``scale``, plus the MLP, which starts at 0.
     """
 
     def __init__(self, width: int = 512, hidden: Sequence[int] = COMPENSATION, form: Form = "residual"):

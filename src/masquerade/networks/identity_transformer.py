@@ -1,8 +1,8 @@
 """The networks of FIT (Gu et al. 2020, arXiv:1911.11759): transformer, password classifier and discriminators.
 
 The transformer is the residual generator of Johnson et al. 2016 (arXiv:1603.08155) and CycleGAN (Zhu et al. 2017,
-appendix 7.2), with the password as additional constant channels of the picture. The paper normalises over the batch.
-Here each face is normalised separately, in groups of channels (Wu and He 2018), so that a result does not depend on the
+appendix 7.2), with the password as additional constant channels of the picture. The paper normalizes over the batch.
+Here each face is normalized separately, in groups of channels (Wu and He 2018), so that a result does not depend on the
 other faces of the batch. Groups of one channel (instance norm) would remove the password: it shifts each channel of the
 first layer by a constant.
 """
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from masquerade.networks.deterministic import ReflectedConv2d
 from masquerade.networks.patchgan import MultiScale
 
-GROUP = 16  # channels that are normalised together: Wu and He 2018, Table 3
+GROUP = 16  # channels that are normalized together: Wu and He 2018, Table 3
 INSIDE = 1 - 1 / 512  # keeps artanh finite for black and white; changes a value by less than half a step of 8 bits
 SLOPE = 0.2  # of the classifier's LeakyReLU: PatchGAN (Isola et al. 2017)
 
@@ -27,7 +27,7 @@ class IdentityTransformer(nn.Module):
     S is a multiple of ``2 ** halvings``. ``width``: channels before the first halving; each halving doubles them.
     ``reach`` 0: the network draws the picture, T = tanh f(I, p), as published. Otherwise it draws a change that is odd
     in the password, T = tanh(artanh I + reach / 2 (tanh f(I, p) - tanh f(I, -p))). The inverse password undoes the
-    change as far as f is the same for both pictures, and no colour is clipped (docs/fit.md).
+    change as far as f is the same for both pictures, and no color is clipped (docs/fit.md).
     """
 
     def __init__(self, bits: int, width: int, halvings: int, blocks: int, reach: float):
@@ -82,7 +82,7 @@ class PasswordClassifier(nn.Module):
     Two pictures (N, 3, S, S) -> logits (N, bits / group, 2 ** group) of the number in each group of bits. ``depth``
     convolutions halve the picture, the first with ``width`` channels, each further one twice as many, up to 8 times
     ``width``; then the mean over the picture is taken. ``last_stride`` 4: the last convolution takes blocks of 4 x 4
-    without padding. ``first_norm``: whether the first convolution is normalised; if not, it has biases.
+    without padding. ``first_norm``: whether the first convolution is normalized; if not, it has biases.
     """
 
     def __init__(self, bits: int, group: int, width: int, depth: int, last_stride: int = 2, first_norm: bool = True):
@@ -92,9 +92,9 @@ class PasswordClassifier(nn.Module):
         layers: list[nn.Module] = []
         for level, (into, out) in enumerate(pairwise(widths), start=1):
             stride, padding = (4, 0) if level == depth and last_stride == 4 else (2, 1)
-            normalised = level > 1 or first_norm
-            layers += [nn.Conv2d(into, out, 4, stride, padding, bias=not normalised)]
-            layers += [_norm(out)] * normalised + [nn.LeakyReLU(SLOPE)]
+            normalized = level > 1 or first_norm
+            layers += [nn.Conv2d(into, out, 4, stride, padding, bias=not normalized)]
+            layers += [_norm(out)] * normalized + [nn.LeakyReLU(SLOPE)]
         self.layers = nn.Sequential(*layers)
         self.score = nn.Linear(widths[-1], self.shape[0] * self.shape[1])
 
@@ -108,7 +108,7 @@ class Discriminators(MultiScale):
 
     Input (N, 3, S, S) in [-1, 1]. Output: ``scales`` maps of scores, finest first; 1 means real, 0 drawn. ``depth``
     convolutions precede the one that gives the score. The first has ``width`` channels, each further one twice as many,
-    up to 8 times ``width``; all but the last halve the picture. The instance norm of `patchgan` would hide the colours.
+    up to 8 times ``width``; all but the last halve the picture. The instance norm of `patchgan` would hide the colors.
     ``coarser``: the networks of all scales but the finest, if other discriminators have them, too.
     """
 

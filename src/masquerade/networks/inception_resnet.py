@@ -54,7 +54,7 @@ class Reduction(nn.Module):
 
 
 class InceptionResnetV1(nn.Module):
-    """(N, 3, S, S) with S >= 75 -> (N, embedding), not normalised. The defaults are published, at 160 pixels.
+    """(N, 3, S, S) with S >= 75 -> (N, embedding), not normalized. The defaults are published, at 160 pixels.
 
     Input of the published weights: (x - 127.5) / 128 on 8-bit RGB.
     """

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalised import PixelNorm
+from masquerade.networks.equalized import PixelNorm
 
 SMALLEST = 4
 """Side in pixels of the coarsest maps."""
@@ -30,7 +30,7 @@ def published_widths(start: int, size: int = 128) -> list[int]:
 
 
 class EqualConvolution(nn.Module):
-    """A convolution whose weights are scaled at run time by sqrt(2 / fan-in) (equalised learning rate)."""
+    """A convolution whose weights are scaled at run time by sqrt(2 / fan-in) (equalized learning rate)."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, padding: int | None = None):
         super().__init__()
@@ -83,7 +83,7 @@ class InpaintingUNet(nn.Module):
     def forward(self, hidden: Tensor, masks: Tensor, keypoints: Tensor, code: Tensor) -> Tensor:
         """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
 
-        ``hidden`` (N, 3, S, S) in [-1, 1], grey in the region to draw, which is how the network finds it: it does not
+        ``hidden`` (N, 3, S, S) in [-1, 1], gray in the region to draw, which is how the network finds it: it does not
         see ``masks`` (N, 1, S, S); ``keypoints`` (N, ``pose``, 2) as shares of the
         sides, outside of [0, 1) if unknown; ``code`` (N, ``code``, 4, 4).
         """

@@ -1,4 +1,4 @@
-"""Brings pictures to a network (size, range, normalisation), and loads and speeds up frozen networks."""
+"""Brings pictures to a network (size, range, normalization), and loads and speeds up frozen networks."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Network = TypeVar("Network", bound="torch.nn.Module")
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""The usual normalisation of networks that were trained on ImageNet, for RGB in [0, 1]."""
+"""The usual normalization of networks that were trained on ImageNet, for RGB in [0, 1]."""
 AT_ONCE = 4
 """Pictures in a batch of `piecewise`, for a network with large maps. The activations fit in the processor's cache,
 which is two to three times as fast as batches of 32.
@@ -62,7 +62,7 @@ def load_weights(network: "torch.nn.Module", path: Path) -> "torch.nn.Module":
 
 
 def folded(network: "torch.nn.Module") -> "torch.nn.Module":
-    """Merge each batch normalisation of a frozen network into the convolution right before it.
+    """Merge each batch normalization of a frozen network into the convolution right before it.
 
     The output stays the same except for rounding, and MobileNetV2 takes half of the time. Do not train the network
     further. Changes ``network`` and returns it.

@@ -96,7 +96,7 @@ def stages(unit: type[ResidualUnit], widths: Sequence[int], units: Sequence[int]
 
 
 class IRSE(nn.Module):
-    """(N, 3, size, size) -> (N, embedding), not normalised. The defaults are the paper's depth 50, at 112 pixels.
+    """(N, 3, size, size) -> (N, embedding), not normalized. The defaults are the paper's depth 50, at 112 pixels.
 
     ``widths``: channels of the stem and of the four stages. ``units``: residual units of each stage.
     """

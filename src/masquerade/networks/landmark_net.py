@@ -35,7 +35,7 @@ class LandmarkNet(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def start_at(self, shape: Tensor) -> None:
-        """Initialise the output as the mean ``shape`` (points, 2), in shares of the side."""
+        """Initialize the output as the mean ``shape`` (points, 2), in shares of the side."""
         with torch.no_grad():
             self.places.weight.mul_(0.01)
             self.places.bias.copy_(shape.flatten())

@@ -6,7 +6,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 GROUPS = 8
-"""Groups of channels that are normalised together."""
+"""Groups of channels that are normalized together."""
 
 
 class LatentAutoencoder(nn.Module):

@@ -27,8 +27,8 @@ def scaled(groups: Sequence[int], layers: int) -> list[int]:
 class GroupEncryptor(nn.Module):
     """One group: codes (N, layers, style) and the password of each layer, same shape -> codes, same shape.
 
-    A transformer decoder layer (Vaswani et al. 2017) of ``width`` numbers, with normalisation before each part, between
-    two linear layers. Each style layer has a learnt position.
+    A transformer decoder layer (Vaswani et al. 2017) of ``width`` numbers, with normalization before each part, between
+    two linear layers. Each style layer has a learned position.
     """
 
     def __init__(self, layers: int, style: int, width: int, heads: int, hidden: int):
@@ -50,7 +50,7 @@ class GroupEncryptor(nn.Module):
 class LatentEncryptor(nn.Module):
     """W+ (N, layers, style) and passwords in W (N, style) -> W+ (N, layers, style): encrypts, and decrypts.
 
-    ``groups``: numbers of style layers, which `scaled` adapts to ``layers``. Codes and passwords are standardised by
+    ``groups``: numbers of style layers, which `scaled` adapts to ``layers``. Codes and passwords are standardized by
     ``mean`` (style,) and ``deviation`` () of W before the transformer, and the result the reverse. Raises ValueError if
     a group would be empty or ``heads`` does not divide ``width``.
     """
@@ -76,10 +76,10 @@ class LatentEncryptor(nn.Module):
         self.register_buffer("deviation", torch.ones(()))
 
     def forward(self, codes: Tensor, password: Tensor) -> Tensor:
-        key = self.standardised(password)[:, None].expand_as(codes)  # the same for every layer
-        parts = zip(self.groups, self.standardised(codes).split(self.sizes, 1), key.split(self.sizes, 1), strict=True)
+        key = self.standardized(password)[:, None].expand_as(codes)  # the same for every layer
+        parts = zip(self.groups, self.standardized(codes).split(self.sizes, 1), key.split(self.sizes, 1), strict=True)
         return self.mean + self.deviation * torch.cat([group(*part) for group, *part in parts], dim=1)
 
-    def standardised(self, codes: Tensor) -> Tensor:
-        """Codes of W or W+ (..., style), standardised by mean and deviation of W."""
+    def standardized(self, codes: Tensor) -> Tensor:
+        """Codes of W or W+ (..., style), standardized by mean and deviation of W."""
         return (codes - self.mean) / self.deviation

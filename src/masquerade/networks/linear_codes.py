@@ -46,10 +46,10 @@ class LinearCodes(nn.Module):
         scale = deterministic.averaged(by.sqrt()[None], (self.side,) * 2)[0].expand(3, -1, -1).flatten()
         small = torch.cat([self._small(batch) for batch in batches])
         mean = small.mean(dim=0)
-        centred = (small - mean).mul_(scale)
-        used = min(len(self.bias), *centred.shape)
-        _, values, basis = torch.pca_lowrank(centred, q=used, center=False, niter=3)
-        deviation = values / len(centred) ** 0.5
+        centered = (small - mean).mul_(scale)
+        used = min(len(self.bias), *centered.shape)
+        _, values, basis = torch.pca_lowrank(centered, q=used, center=False, niter=3)
+        deviation = values / len(centered) ** 0.5
         basis = basis / deviation.clamp(min=1e-6) * (deviation / deviation.mean()) ** (1 - 2 * SPREAD)
         self.weight[:, :used] = scale[:, None] * basis
         self.bias.copy_(-mean @ self.weight.float())

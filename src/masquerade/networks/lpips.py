@@ -1,4 +1,4 @@
-"""LPIPS on AlexNet or VGG-16: the learnt perceptual distance of two pictures (Zhang et al. 2018, arXiv:1801.03924)."""
+"""LPIPS on AlexNet or VGG-16: the learned perceptual distance of two pictures (Zhang et al. 2018, arXiv:1801.03924)."""
 
 import warnings
 from pathlib import Path

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 
 class ArcMargin(nn.Module):
-    """Logits s * cos(theta_j), and s * cos(theta_y + m) for the true class y; theta_j is the angle to class centre j.
+    """Logits s * cos(theta_j), and s * cos(theta_y + m) for the true class y; theta_j is the angle to class center j.
 
     Beyond theta_y = pi - m the cosine would rise again. There the logit is cos(theta_y) - m sin(m), as in the authors'
     code, and falls further.
@@ -25,7 +25,7 @@ class ArcMargin(nn.Module):
 
 
 def margin_logits(cosine: Tensor, labels: Tensor, scale: float, margin: float) -> Tensor:
-    """Cosines of embeddings and class centres (N, classes), labels (N,) -> ArcFace's logits (N, classes)."""
+    """Cosines of embeddings and class centers (N, classes), labels (N,) -> ArcFace's logits (N, classes)."""
     true = cosine.gather(1, labels[:, None]).clamp(-1 + 1e-7, 1 - 1e-7)
     angle, added = true.acos(), torch.tensor(margin)
     shifted = torch.where(angle < torch.pi - added, (angle + added).cos(), true - added * added.sin())

@@ -1,6 +1,6 @@
 """The MobileNet of Savchenko 2019 (PeerJ Computer Science 5:e197) that describes a face, and the reader of its file.
 
-It learnt to tell the people of VGGFace2 apart, and then age and gender. The file is ``faceres.bin`` of the npm package
+It learned to tell the people of VGGFace2 apart, and then age and gender. The file is ``faceres.bin`` of the npm package
 @vladmandic/human, which keeps the tensors of TensorFlow.js as 16-bit floats, one after the other, without names.
 """
 
@@ -44,7 +44,7 @@ class Block(nn.Module):
 
 
 class MobileEmbedder(nn.Module):
-    """(N, 3, 224, 224), blue first, 0 to 255 minus `MEANS` -> (N, 1024), not normalised."""
+    """(N, 3, 224, 224), blue first, 0 to 255 minus `MEANS` -> (N, 1024), not normalized."""
 
     def __init__(self):
         super().__init__()
@@ -75,7 +75,7 @@ def load(path: Path) -> MobileEmbedder:
 def _shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
     """Name and shape of each tensor of the network, in the order of the file, in which kernels are (H, W, in, out).
 
-    A depthwise kernel has the shape (H, W, C, 1), and its batch normalisation has a factor as well.
+    A depthwise kernel has the shape (H, W, C, 1), and its batch normalization has a factor as well.
     """
     yield "stem.weight", (3, 3, 3, 32)
     yield "stem.bias", (32,)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalised import SLOPE
+from masquerade.networks.equalized import SLOPE
 from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD
 
 TAPS = {6: (32, 24), 13: (96, 32), 17: (320, 128)}
@@ -39,8 +39,8 @@ class PrincipalCodes(nn.Module):
     @torch.no_grad()
     def measure(self, w: Tensor) -> None:
         """Set both from draws of W (M, style), M > style."""
-        centred = (w - w.mean(0)).double()
-        values, vectors = torch.linalg.eigh(centred.T @ centred / len(w))  # rising
+        centered = (w - w.mean(0)).double()
+        values, vectors = torch.linalg.eigh(centered.T @ centered / len(w))  # rising
         self.deviations.copy_(values.flip(0).clamp(min=1e-8).sqrt())
         self.directions.copy_(vectors.flip(1).T)
 
@@ -95,7 +95,7 @@ class MobileEncoder(nn.Module):
         nn.init.zeros_(self.own.bias)
 
     def train(self, mode: bool = True) -> "MobileEncoder":
-        """As in PyTorch, but batch normalisations keep ImageNet's statistics: batches are small."""
+        """As in PyTorch, but batch normalizations keep ImageNet's statistics: batches are small."""
         super().train(mode)
         for module in self.body.modules():
             if isinstance(module, nn.BatchNorm2d):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalised import SLOPE, PixelNorm
+from masquerade.networks.equalized import SLOPE, PixelNorm
 from masquerade.networks.stylegan2 import style_layers
 from masquerade.training import precision
 
@@ -24,7 +24,7 @@ MAPPING = 8
 SIZE, LARGE = 256, 1024
 """Sides of the pictures of our head and of the published network."""
 LEVELS = {SIZE: 6, LARGE: 7}
-"""Times that the features are doubled for pictures of a size. The last doubling to LARGE is that of the colours."""
+"""Times that the features are doubled for pictures of a size. The last doubling to LARGE is that of the colors."""
 ORDER = torch.channels_last
 Begun = tuple[Tensor, int] | None
 """Features, and how often they were doubled; None: nothing."""
@@ -83,7 +83,7 @@ class Level(nn.Module):
 
 
 class Head(nn.Module):
-    """A modulated 1 x 1 convolution to the colours: features (N, C, H, W) -> (N, ``outputs``, H, W)."""
+    """A modulated 1 x 1 convolution to the colors: features (N, C, H, W) -> (N, ``outputs``, H, W)."""
 
     def __init__(self, channels: int, outputs: int):
         super().__init__()
@@ -108,7 +108,7 @@ class MobileStyleGAN(nn.Module):
     style_width = STYLE
     layers = style_layers(SIZE)
     mixed = True
-    """Whether convolutions are computed with bfloat16 where that pays. Pictures differ by less than a grey level (45 to
+    """Whether convolutions are computed with bfloat16 where that pays. Pictures differ by less than a gray level (45 to
     52 dB)."""
 
     def __init__(self):

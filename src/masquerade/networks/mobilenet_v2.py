@@ -65,7 +65,7 @@ class MobileNetFeatures:
 
     ``features``: the 1280 channels of the last layer, averaged over space.
     ``perceptual``: the distance to the reference in the form of LPIPS (Zhang et al. 2018, arXiv:1801.03924, equation 1)
-    without its learnt weights: d = mean over stages l of  mean over h, w of  sum over c of (y_lchw - y'_lchw)^2,
+    without its learned weights: d = mean over stages l of  mean over h, w of  sum over c of (y_lchw - y'_lchw)^2,
     where y_l are the activations of stage l, scaled to unit length over the channels. Range [0, 4], 0 for equal
     pictures. It is not LPIPS: the network is another one, the weights are uniform, and no people calibrated it.
 

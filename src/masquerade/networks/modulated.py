@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalised import EqualLinear
+from masquerade.networks.equalized import EqualLinear
 from masquerade.networks.low_pass import LowPass
 
 

@@ -36,7 +36,7 @@ class SquareSums(torch.autograd.Function):
 class OwnConv2d(nn.Module):
     """`ModulatedConv2d` with a kernel and a modulation for each of ``count`` pictures: one grouped convolution.
 
-    The factor of the equalised learning rate scales the style, which is smaller than the kernels.
+    The factor of the equalized learning rate scales the style, which is smaller than the kernels.
     """
 
     def __init__(self, shared: ModulatedConv2d, count: int):

@@ -63,7 +63,7 @@ class Projection(nn.Module):
 class Heads(nn.Module):
     """Four maps of features -> four maps of scores, (N, K) each, unbounded; larger means more real.
 
-    Each halves its map to the size of the coarsest one. All layers have spectral normalisation.
+    Each halves its map to the size of the coarsest one. All layers have spectral normalization.
     """
 
     def __init__(self):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalised import EqualLinear
+from masquerade.networks.equalized import EqualLinear
 from masquerade.networks.ir_se import UNITS_50, WIDTHS_50, Bottleneck, stages, stem
 
 COARSE, MIDDLE = 3, 7  # the first style layer with middle features, and the first with fine features

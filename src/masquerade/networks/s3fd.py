@@ -13,13 +13,13 @@ DETECTION = {"conv3_3_norm": 256, "conv4_3_norm": 512, "conv5_3_norm": 512, "fc7
 BACKGROUNDS = 3
 """Number of background scores of the finest layer; the largest is used (max-out background label: section 3.3)."""
 VARIANCES = (0.1, 0.2)
-"""Factors of the offsets of a box's centre and size (as in SSD and in the published code)."""
+"""Factors of the offsets of a box's center and size (as in SSD and in the published code)."""
 MEAN = (104.0, 117.0, 123.0)
 """Mean of the 8-bit values: blue, green, red."""
 
 
 class L2Norm(nn.Module):
-    """Scales the channels of each position to unit length, then each by a learnt factor (Liu et al. 2016, ParseNet)."""
+    """Scales the channels of each position to unit length, then by a learned factor (Liu et al. 2016, ParseNet)."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -84,8 +84,8 @@ def decoded(offsets: Tensor, stride: int) -> Tensor:
     _, _, height, width = offsets.shape
     x = (torch.arange(width, device=offsets.device) + 0.5) * stride
     y = (torch.arange(height, device=offsets.device) + 0.5) * stride
-    centre = torch.stack(torch.meshgrid(x, y, indexing="xy")).flatten(1).T  # (h w, 2), row by row
+    center = torch.stack(torch.meshgrid(x, y, indexing="xy")).flatten(1).T  # (h w, 2), row by row
     moved, grown = offsets.flatten(2).transpose(1, 2).split(2, dim=2)
     side = 4 * stride
-    centre, half = centre + moved * VARIANCES[0] * side, 0.5 * side * (grown * VARIANCES[1]).exp()
-    return torch.cat([centre - half, centre + half], dim=2)
+    center, half = center + moved * VARIANCES[0] * side, 0.5 * side * (grown * VARIANCES[1]).exp()
+    return torch.cat([center - half, center + half], dim=2)

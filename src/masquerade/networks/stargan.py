@@ -13,7 +13,7 @@ INSIDE = 1 - 1 / 512  # keeps artanh finite for black and white
 MOST = 2048  # largest number of channels of the critic
 
 
-class LabelledBlock(nn.Module):
+class LabeledBlock(nn.Module):
     """x + f(x): convolution, norm, ReLU, convolution, norm; the label scales and shifts what the norms give."""
 
     def __init__(self, width: int, labels: int):
@@ -32,7 +32,7 @@ class StarGanGenerator(nn.Module):
     """A picture (N, 3, S, S) in [-1, 1] and a label (N, L) of 0 and 1 -> the picture with that label, same range.
 
     ``width``: channels before the first halving (64); ``halvings`` (2); ``blocks`` (6). ``reach`` 0: the network draws
-    the picture, as published; else the largest change of the artanh of a colour. ``scaled``: see above.
+    the picture, as published; else the largest change of the artanh of a color. ``scaled``: see above.
     """
 
     def __init__(self, labels: int, width: int = 64, halvings: int = 2, blocks: int = 6, reach: float = 0.0,
@@ -45,7 +45,7 @@ class StarGanGenerator(nn.Module):
             layers += [nn.Conv2d(wide, 2 * wide, 4, 2, 1, bias=False), _norm(2 * wide), nn.ReLU()]
         self.down = nn.Sequential(*layers)
         deep = width * 2**halvings
-        self.middle = nn.ModuleList(LabelledBlock(deep, labels if scaled else 0) for _ in range(blocks))
+        self.middle = nn.ModuleList(LabeledBlock(deep, labels if scaled else 0) for _ in range(blocks))
         layers = []
         for level in reversed(range(halvings)):
             wide = width * 2**level

@@ -12,7 +12,7 @@ class StridedVGG(nn.Module):
     """Images (N, 3, size, size) -> (N, answers). The defaults are the thirteen convolutions of VGG-16.
 
     The first convolution of each stage halves the picture and replaces max pooling (Springenberg et al. 2015). Batch
-    normalisation and ReLU follow each convolution. The last features are not averaged over space: in an aligned face
+    normalization and ReLU follow each convolution. The last features are not averaged over space: in an aligned face
     the position of a detail, such as a smile, is known and informative.
     """
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalised import GAIN, SLOPE, ActivatedLinear, EqualLinear, PixelNorm
+from masquerade.networks.equalized import GAIN, SLOPE, ActivatedLinear, EqualLinear, PixelNorm
 from masquerade.networks.low_pass import LowPass
 
 CLAMP = 256.0
@@ -148,7 +148,7 @@ class StyleUNet(nn.Module):
     def forward(self, hidden: Tensor, masks: Tensor, guide: Tensor, code: Tensor) -> Tensor:
         """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
 
-        ``hidden`` (N, 3, S, S) in [-1, 1], grey in the region; ``masks`` (N, 1, S, S), 1 in the region to draw;
+        ``hidden`` (N, 3, S, S) in [-1, 1], gray in the region; ``masks`` (N, 1, S, S), 1 in the region to draw;
         ``guide`` is not used; ``code`` (N, ``style``): random numbers. ``truncation`` of the network moves their styles
         towards the mean: 1 leaves them as they are, 0 gives every face the mean.
         """

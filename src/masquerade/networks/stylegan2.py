@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalised import GAIN, SLOPE, ActivatedLinear, PixelNorm
+from masquerade.networks.equalized import GAIN, SLOPE, ActivatedLinear, PixelNorm
 from masquerade.networks.low_pass import LowPass
 from masquerade.networks.modulated import ModulatedConv2d
 from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
@@ -51,7 +51,7 @@ def in_channels_last(x: Tensor) -> bool:
 
 
 class NoiseInjection(nn.Module):
-    """Scales noise (1 or N, 1, H, W) by one learnt strength."""
+    """Scales noise (1 or N, 1, H, W) by one learned strength."""
 
     def __init__(self):
         super().__init__()
@@ -111,7 +111,7 @@ class ToRGB(nn.Module):
 
 
 class ConstantInput(nn.Module):
-    """The learnt 4 x 4 map, which is the first input of every picture."""
+    """The learned 4 x 4 map, which is the first input of every picture."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -241,7 +241,7 @@ class Generator(nn.Module):
             x = self.conv1(x, codes[0], self._noise(0, x, noise))
             begun = x, [], 0
         x, pictures, done = begun[0], list(begun[1]), begun[2]
-        for layer in range(done + 1, known):  # the first convolution of a level takes the code of the colours before it
+        for layer in range(done + 1, known):  # the first convolution of a level takes the code of the colors before it
             if layer % 2 and layer > 2 * len(pictures):
                 to_rgb = self.to_rgbs[layer // 2 - 1] if pictures else self.to_rgb1
                 pictures.append(to_rgb(x, codes[layer], *pictures[-1:]))

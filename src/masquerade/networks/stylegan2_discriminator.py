@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalised import ActivatedLinear, EqualLinear, activated
+from masquerade.networks.equalized import ActivatedLinear, EqualLinear, activated
 from masquerade.networks.low_pass import LowPass
 
 GROUP = 4  # largest number of pictures over which the deviation is computed
 
 
 class EqualConv2d(nn.Module):
-    """A convolution with equalised learning rate; with ``down`` low-passed and with stride 2."""
+    """A convolution with equalized learning rate; with ``down`` low-passed and with stride 2."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, down: bool = False, active: bool = True):
         super().__init__()

@@ -31,7 +31,7 @@ def markdown(qualities: Iterable[Mapping[str, Any]], params: Slice, commit: str)
 
 
 def _adopted(qualities: Iterable[Mapping[str, Any]], params: Slice) -> list[str]:
-    """The remarks on adopted networks: whose figures these are, which methods adopt, and from what they learnt."""
+    """The remarks on adopted networks: whose figures these are, which methods adopt, and from what they learned."""
     remarks = []
     if scales := sorted({quality.get("figures_of", "") for quality in qualities} - {""}):
         remarks.append(
@@ -48,8 +48,8 @@ def _adopted(qualities: Iterable[Mapping[str, Any]], params: Slice) -> list[str]
     if official:
         listed = [f"`{role}` ({title})" for role, title in official.items()]
         remarks.append(
-            f"Official files of methods: {', '.join(listed)}. These networks learnt from the data of their authors and "
-            "not from the people of this scale. They may have seen people who are tested here."
+            f"Official files of methods: {', '.join(listed)}. These networks learned from the data of their authors "
+            "and not from the people of this scale. They may have seen people who are tested here."
         )
     return remarks
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from masquerade.core import canvas
 from masquerade.core.annotations import ANNOTATION
-from masquerade.core.canvas import COLOURS, FAINT, INK, TILE
+from masquerade.core.canvas import COLORS, FAINT, INK, TILE
 from masquerade.core.errors import ArchiveError
 from masquerade.core.features_file import PREFIX
 from masquerade.core.images import OK
@@ -63,7 +63,7 @@ def projected(features: np.ndarray) -> np.ndarray | str:
     return TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
 
 
-def labelled(panel: Clustered, rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+def labeled(panel: Clustered, rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     """The faces of a panel whose status is ok, and the label of each: a name of the panel, or a person."""
     rows = rows[rows["status"] == OK]
     if panel.label == "identity":
@@ -106,24 +106,24 @@ def clusters(
 
 
 def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", seeds: Sequence[SeedFeatures]) -> None:
-    faces, labels = labelled(panel, seeds[0][0])
+    faces, labels = labeled(panel, seeds[0][0])
     names = panel.names or tuple(dict.fromkeys(labels))
     places = projected(_vectors(faces, panel.features)) if len(faces) else "no face"
     if isinstance(places, str):
         _reason(ax, places)
     else:
         for number, name in enumerate(names):
-            shape, colour = SHAPES[number // len(COLOURS) % len(SHAPES)], COLOURS[number % len(COLOURS)]
+            shape, color = SHAPES[number // len(COLORS) % len(SHAPES)], COLORS[number % len(COLORS)]
             group = labels == name
             label = f"{name} ({group.sum()})" if panel.names else None
-            ax.scatter(*places[group].T, s=16, marker=shape, color=colour, alpha=0.8, lw=0, label=label)
+            ax.scatter(*places[group].T, s=16, marker=shape, color=color, alpha=0.8, lw=0, label=label)
         ax.margins(0.08)
     own, other = _scores(panel, seeds, panel.features), _scores(panel, seeds, figure.against.features)
     ax.set_xlabel(f"silhouette {own} of {len(faces)} faces\n{figure.against.title}: {other}", fontsize=8)
     if panel.names and not isinstance(places, str):
         below.legend(*ax.get_legend_handles_labels(), loc="upper center", borderaxespad=0, handletextpad=0.1)
     elif not panel.names:
-        below.text(0.5, 0.97, f"{len(names)} people,\na colour and shape each", ha="center", va="top", fontsize=8,
+        below.text(0.5, 0.97, f"{len(names)} people,\na color and shape each", ha="center", va="top", fontsize=8,
                    color=FAINT, transform=below.transAxes)  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def _scores(panel: Clustered, seeds: Sequence[SeedFeatures], features: str) -> s
     """The silhouette score of a panel's labels, mean and standard deviation over the seeds, or 'none'."""
     values = []
     for rows, _ in seeds:
-        faces, labels = labelled(panel, rows)
+        faces, labels = labeled(panel, rows)
         values.append(silhouette(_vectors(faces, features), labels) if len(faces) else None)
     if None in values:
         return "none"

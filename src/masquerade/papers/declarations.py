@@ -44,7 +44,7 @@ class Column(Measure):
     title: str
     """The header as printed."""
     group: str = ""
-    """The header above it, shared with its neighbours."""
+    """The header above it, shared with its neighbors."""
     dataset: Named | None = None
     """The dataset, if it is not that of the table."""
     substitute: str = ""

@@ -39,7 +39,7 @@ class Panel(Declared):
 
     title: str
     percent: bool = False
-    """The axis is labelled in percent; metric and markers are fractions."""
+    """The axis is labeled in percent; metric and markers are fractions."""
     curves: tuple[Curve, ...]
 
 
@@ -86,7 +86,7 @@ class Axis(Measure):
     title: str
     direction: Literal["higher", "lower"]
     percent: bool = False
-    """The axis is labelled in percent; the metric is a fraction."""
+    """The axis is labeled in percent; the metric is a fraction."""
 
 
 class Tradeoff(Item):
@@ -101,7 +101,7 @@ class Tradeoff(Item):
     utility: Axis
     settings: tuple[MethodVariant, ...]
     controls: tuple[MethodVariant, ...] = ()
-    """Drawn in grey. They are not on the front of the best methods."""
+    """Drawn in gray. They are not on the front of the best methods."""
 
     @model_validator(mode="after")
     def _has_one_variant_a_point(self) -> "Tradeoff":
@@ -119,7 +119,7 @@ class Picture(MethodVariant):
     number: Annotated[int, Field(ge=0)] = 0
     """Selects one of several pictures of an attempt (the second wrong key is 1)."""
     difference: Annotated[float, Field(ge=0)] = 0
-    """Above 0: the absolute difference between picture and original in each colour, times this; black is none."""
+    """Above 0: the absolute difference between picture and original in each color, times this; black is none."""
 
 
 class Grid(Item):
@@ -153,7 +153,7 @@ class Feature(Declared):
 
 
 class Clustered(Feature):
-    """A panel: the features of the test faces, coloured by one label."""
+    """A panel: the features of the test faces, colored by one label."""
 
     label: str
     """``identity``, or the CelebA name of an attribute."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from masquerade.core import canvas
-from masquerade.core.canvas import COLOURS, FAINT, INK, NOTES, TILE
+from masquerade.core.canvas import COLORS, FAINT, INK, NOTES, TILE
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.papers import face_selection
 from masquerade.papers.context import Context
@@ -74,11 +74,11 @@ def _places(figure: Curves, cells: Cells, context: Context) -> list[tuple[float,
 def _panel(
     figure: Curves, panel: Panel, ax: "Axes", places: Sequence[tuple[float, Setting]], cells: Cells, context: Context
 ) -> None:
-    for number, (colour, curve) in enumerate(zip(COLOURS, panel.curves, strict=False)):
+    for number, (color, curve) in enumerate(zip(COLORS, panel.curves, strict=False)):
         values = [cells.measured(key, curve, context) for _, key in places]
-        _curve(ax, curve, colour, [x for x, _ in places], values, context)
+        _curve(ax, curve, color, [x for x, _ in places], values, context)
         if curve.threshold:
-            _threshold(ax, curve, curve.threshold, colour, number)
+            _threshold(ax, curve, curve.threshold, color, number)
     for control, style in zip(figure.controls, (":", "--", "-."), strict=False):
         _control(ax, panel, control, style, cells, context, context.dataset(figure.dataset))
     ax.set(title=panel.title, xscale=figure.scale, xlabel=_axis(figure, places, cells, context))
@@ -91,7 +91,7 @@ def _panel(
 
 
 def _curve(
-    ax: "Axes", curve: Curve, colour: str, at: Sequence[float], values: Sequence[Measured], context: Context
+    ax: "Axes", curve: Curve, color: str, at: Sequence[float], values: Sequence[Measured], context: Context
 ) -> None:
     judge = f"here by {context.judge(curve.judge)}" if context.replaced(curve.judge) else "measured here"
     label = f"{curve.title}, {judge}"
@@ -99,21 +99,21 @@ def _curve(
     if kept:
         x, y = (np.array(column) for column in zip(*((x, value.value) for x, value in kept), strict=True))
         style = {"lw": 1.8, "ls": "-"} if curve.printed else {"lw": 1.1, "ls": (0, (5, 1.5))}
-        ax.plot(x, y, color=colour, marker="o", ms=3.5 if curve.printed else 2.5, label=label, zorder=3, **style)
+        ax.plot(x, y, color=color, marker="o", ms=3.5 if curve.printed else 2.5, label=label, zorder=3, **style)
         low, high = np.array([value.interval or (value.value, value.value) for _, value in kept]).T
-        ax.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)
+        ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0)
     if curve.markers:
         printed = ((marker.at, marker.printed.value) for marker in curve.markers if marker.printed is not None)
         x, y = zip(*printed, strict=True)
         sources = " and ".join(dict.fromkeys(marker.source for marker in curve.markers))
         label = f"{curve.title}, printed ({sources})"
-        ax.plot(x, y, ls="", marker="D", ms=6, mfc="white", mec=colour, mew=1.4, label=label, zorder=4)
+        ax.plot(x, y, ls="", marker="D", ms=6, mfc="white", mec=color, mew=1.4, label=label, zorder=4)
 
 
-def _threshold(ax: "Axes", curve: Curve, threshold: Threshold, colour: str, number: int) -> None:
-    """A dotted line. The dots of curve ``number`` lie between those of its neighbours, which may have the same one."""
+def _threshold(ax: "Axes", curve: Curve, threshold: Threshold, color: str, number: int) -> None:
+    """A dotted line. The dots of curve ``number`` lie between those of its neighbors, which may have the same one."""
     label = f"{curve.title}, threshold {threshold.printed.text}, printed ({threshold.source})"
-    ax.axhline(threshold.printed.value, color=colour, lw=1.2, ls=(4 * number, (3, 5)), label=label, zorder=2)
+    ax.axhline(threshold.printed.value, color=color, lw=1.2, ls=(4 * number, (3, 5)), label=label, zorder=2)
 
 
 def _control(
@@ -180,7 +180,7 @@ def grid(
     attempts: Sequence[FaceArchive] = (),
     private: bool = False,
 ) -> None:
-    """Draw faces: the original first, then the picture of each method. A refusal is a grey tile with its reason.
+    """Draw faces: the original first, then the picture of each method. A refusal is a gray tile with its reason.
 
     The notes name columns that have no picture, and why. ``private``: no picture is drawn, and the notes say why.
     ``source``: the archive of the originals. ``derived``: the anonymized archives, any seeds, in any order.

@@ -24,12 +24,12 @@ def of_table(table: Table, context: Context) -> str:
 def sentence(uses: Iterable[tuple[str, str, str]], document: str, datasets: Iterable[str] = ()) -> str:
     """The same for the uses (judge, method, title of the method) of a ``document``, such as a table or a page.
 
-    ``datasets``: those of the scale. A judge that labelled their faces taught the networks that learnt these labels.
+    ``datasets``: those of the scale. A judge that labeled their faces taught the networks that learned these labels.
     """
-    labellers = {judge for dataset in datasets for judge in _declared("faces", dataset, "labelled_by")}
+    labelers = {judge for dataset in datasets for judge in _declared("faces", dataset, "labeled_by")}
     titles: dict[str, list[str]] = {}
     for judge, method, title in sorted(uses):
-        for how in _ways(judge, method, labellers):
+        for how in _ways(judge, method, labelers):
             titles.setdefault(f"`{judge}`{how}", []).append(title)
     if titles:
         shared = (f"{judge} by {', '.join(sorted(set(names)))}" for judge, names in sorted(titles.items()))
@@ -46,7 +46,7 @@ def unknown(measured: Iterable[tuple[str, str]]) -> str:
     return f"What {', '.join(titles)} saw in training is not known here." if titles else ""
 
 
-def _ways(judge: str, method: str, labellers: set[str]) -> list[str]:
+def _ways(judge: str, method: str, labelers: set[str]) -> list[str]:
     """How a judge took part in the training of a method: the first that applies of '', a loss, a teacher; or none."""
     backbones = _training(method)
     losses = {name for room, role in [("methods", method), *backbones] for name in _declared(room, role, "losses")}
@@ -56,7 +56,7 @@ def _ways(judge: str, method: str, labellers: set[str]) -> list[str]:
         return [""]
     if _declared("judges", judge, "assets") & losses:
         return [IN_A_LOSS]
-    return [TEACHER] if judge in teachers & labellers else []
+    return [TEACHER] if judge in teachers & labelers else []
 
 
 def _training(method: str) -> set[tuple[str, str]]:

@@ -48,9 +48,9 @@ def _candidates(point: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Boxes around ``point``, the nearest first and to the right first."""
     angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
     ways = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    centres = point + (DISTANCES[:, None, None] + size / 2) * ways
-    centres = centres.reshape(-1, 2)
-    return np.hstack([centres - size / 2, centres + size / 2])
+    centers = point + (DISTANCES[:, None, None] + size / 2) * ways
+    centers = centers.reshape(-1, 2)
+    return np.hstack([centers - size / 2, centers + size / 2])
 
 
 def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:

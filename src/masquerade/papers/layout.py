@@ -197,9 +197,9 @@ def number(entry: "Entry") -> str:
 
 
 def groups(columns: Iterable["Column"]) -> list[tuple[str, list[int]]]:
-    """Neighbouring columns of one group: (name of the group, places of the columns)."""
-    neighbours = groupby(enumerate(columns), key=lambda item: item[1].group)
-    return [(group, [place for place, _ in members]) for group, members in neighbours]
+    """Neighboring columns of one group: (name of the group, places of the columns)."""
+    neighbors = groupby(enumerate(columns), key=lambda item: item[1].group)
+    return [(group, [place for place, _ in members]) for group, members in neighbors]
 
 
 def grid(head: list[str], body: list[list[str]], right_from: int) -> str:

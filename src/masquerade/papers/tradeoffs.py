@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from masquerade.core import canvas
-from masquerade.core.canvas import COLOURS, FAINT, INK
+from masquerade.core.canvas import COLORS, FAINT, INK
 from masquerade.papers import evasion, label_placement
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
@@ -80,16 +80,16 @@ def tradeoff(
     points, reasons, over = _points(figure, Cells(cells), skipped, context)
     with canvas.style():
         drawing, [[ax], [below]] = canvas.sheet(WIDE, (HIGH, LEGEND), 1, _notes(figure, points, reasons, over, context))
-        colours = [FAINT if point.control else colour for point, colour in zip(points, cycle(COLOURS), strict=False)]
-        for point, colour in zip(points, colours, strict=True):
-            _mark(ax, point, colour)
+        colors = [FAINT if point.control else color for point, color in zip(points, cycle(COLORS), strict=False)]
+        for point, color in zip(points, colors, strict=True):
+            _mark(ax, point, color)
         _front(ax, figure, points)
         _axes(ax, figure)
         _legend(below)
         drawing.axes[-1].texts[0].set_in_layout(False)  # the notes: they may be wider than the plot
         drawing.draw_without_rendering()  # the layout: labels need the final places
         drawing.set_layout_engine("none")
-        _labels(ax, points, colours)
+        _labels(ax, points, colors)
         canvas.save(drawing, outputs, dpi=200)
 
 
@@ -111,13 +111,13 @@ def _points(
     return points, reasons, tuple(sorted(over))
 
 
-def _mark(ax: "Axes", point: Point, colour: str) -> None:
-    ax.plot(point.across, (point.y, point.y), color=colour, lw=0.8, alpha=0.6, zorder=2)
-    ax.plot((point.x, point.x), point.up, color=colour, lw=0.8, alpha=0.6, zorder=2)
-    ax.plot(point.x, point.y, marker="o", ms=MARK, mfc=colour, mec="white", mew=0.6, zorder=4)
+def _mark(ax: "Axes", point: Point, color: str) -> None:
+    ax.plot(point.across, (point.y, point.y), color=color, lw=0.8, alpha=0.6, zorder=2)
+    ax.plot((point.x, point.x), point.up, color=color, lw=0.8, alpha=0.6, zorder=2)
+    ax.plot(point.x, point.y, marker="o", ms=MARK, mfc=color, mec="white", mew=0.6, zorder=4)
     if point.naive is not None:
-        ax.plot((point.x, point.x), (point.y, point.naive), color=colour, lw=1.1, ls=(0, (1, 1.5)), zorder=1)
-        ax.plot(point.x, point.naive, marker="o", ms=SMALL, mfc="white", mec=colour, mew=1.1, zorder=3)
+        ax.plot((point.x, point.x), (point.y, point.naive), color=color, lw=1.1, ls=(0, (1, 1.5)), zorder=1)
+        ax.plot(point.x, point.naive, marker="o", ms=SMALL, mfc="white", mec=color, mew=1.1, zorder=3)
 
 
 def front(figure: Tradeoff, points: Iterable[Point]) -> list[Point]:
@@ -163,7 +163,7 @@ def _legend(below: "Axes") -> None:
     below.axis("off")
 
 
-def _labels(ax: "Axes", points: Sequence[Point], colours: Sequence[str]) -> None:
+def _labels(ax: "Axes", points: Sequence[Point], colors: Sequence[str]) -> None:
     """The titles beside their points, each with a thin leader if it is not next to its point."""
     if not points:
         return
@@ -178,12 +178,12 @@ def _labels(ax: "Axes", points: Sequence[Point], colours: Sequence[str]) -> None
     obstacles, weights = _obstacles(ax, points, unit)
     boxes = label_placement.placed(at, sizes, obstacles, weights, np.array(ax.get_window_extent().extents) / unit)
     to_data = ax.transData.inverted()
-    for text, box, point, colour in zip(texts, boxes, at, colours, strict=True):
+    for text, box, point, color in zip(texts, boxes, at, colors, strict=True):
         x, y = to_data.transform((box[:2] + box[2:]) / 2 * unit)
         text.set_position((x, y))
         end = label_placement.nearest(box[None], point)[0]
         if np.linalg.norm(end - point) > MARK:
-            ax.plot(*to_data.transform(np.stack([point, end]) * unit).T, color=colour, lw=0.5, zorder=1.5)
+            ax.plot(*to_data.transform(np.stack([point, end]) * unit).T, color=color, lw=0.5, zorder=1.5)
 
 
 def _obstacles(ax: "Axes", points: Sequence[Point], unit: float) -> tuple[np.ndarray, np.ndarray]:

@@ -38,7 +38,7 @@ class PeopleSettings(Settings):
     backbones: Annotated[float, Field(ge=0, le=1)]
     """Share of the networks that stand in losses: identity, semantics, generator, inversion, parsing, landmarks."""
     judges: Annotated[float, Field(ge=0, le=1)]
-    """Share of the networks that only judge: the recognisers, each on its own part, and the attribute classifier."""
+    """Share of the networks that only judge: the recognizers, each on its own part, and the attribute classifier."""
     methods: Annotated[float, Field(ge=0, le=1)]
     """Share of the methods, of the galleries of other people, and of what learns attributes from anonymized faces."""
     attackers: Annotated[float, Field(ge=0, le=1)]
@@ -104,8 +104,8 @@ class AttributeSettings(Settings):
     """Number of its blocks that keep the weights from ImageNet; 0: all blocks are trained."""
     train_pictures: Annotated[int, Field(ge=0)]
     """Faces of the methods' people that are anonymized and trained on, the same for every method; 0: all."""
-    labeller_pictures: Annotated[int, Field(ge=0)]
-    """Real faces of the methods' people that train the two labellers; 0: all."""
+    labeler_pictures: Annotated[int, Field(ge=0)]
+    """Real faces of the methods' people that train the two labelers; 0: all."""
     epochs: Annotated[int, Field(ge=1)]
     """Passes over the faces."""
     batch: Annotated[int, Field(ge=2)]

@@ -17,7 +17,7 @@ class ImportedSet(Settings):
     originals: Sha256
     """SHA-256 of the faces that the program received (`pictures.digest`); other faces need another import."""
     near: Annotated[float, Field(ge=0)]
-    """A picture counts as an original if their mean absolute difference, in grey levels of 255, is at most this."""
+    """A picture counts as an original if their mean absolute difference, in gray levels of 255, is at most this."""
 
 
 class ImportedMethod(Settings):

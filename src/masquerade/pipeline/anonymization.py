@@ -20,7 +20,7 @@ from masquerade.methods import Method
 from masquerade.pipeline import batching
 from masquerade.pipeline.batching import Refusal
 
-TOLERANCE = 1.0 / 255.0  # half a grey level, which rounding to 8 bits removes
+TOLERANCE = 1.0 / 255.0  # half a gray level, which rounding to 8 bits removes
 NO_LANDMARKS = "its 68 landmarks are not known, and the method needs them"
 UNCHANGED = "the method returned the original picture"
 Progress = Callable[[int], None]

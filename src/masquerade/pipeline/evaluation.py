@@ -37,7 +37,7 @@ class CellFiles:
     answers: Path | None = None
     """The answers of attackers who know the method."""
     twins: Path | None = None
-    """Results on clear pictures of networks that learnt from the anonymized ones."""
+    """Results on clear pictures of networks that learned from the anonymized ones."""
 
     def own(self) -> list[Path]:
         """Those whose hashes stand beside the metrics."""

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pandas as pd
 
-from masquerade.attackers import Attacker, Recogniser
+from masquerade.attackers import Attacker, Recognizer
 from masquerade.attackers.study.distances import Distances, Shown, measured
 from masquerade.attackers.study.lessons import PART as TRAIN
 from masquerade.attackers.study.lessons import Lesson, Pairs, Photographs, lesson, pairs_of, people_rows, photographs_of
@@ -83,7 +83,7 @@ class Attack:
 
     attacker: Attacker
     trial: int
-    learnt: bool
+    learned: bool
     """Whether its training made it better; True for one without a training."""
 
 
@@ -115,51 +115,51 @@ def attacks(
         mine = checkpoints.get(name) or checkpoints.get(cls.trained_as, [])[:1] or [None]
         for trial, checkpoint in enumerate(mine):
             attacker = params.build("attackers", name, backbones, checkpoint)
-            made.append(Attack(attacker, trial, checkpoint is None or bool(load_checkpoint(checkpoint)[1]["learnt"])))
+            made.append(Attack(attacker, trial, checkpoint is None or bool(load_checkpoint(checkpoint)[1]["learned"])))
     return made
 
 
-def recognisers(judges: Iterable[str], params: Slice, backbones: Mapping[str, Path]) -> dict[str, Recogniser]:
+def recognizers(judges: Iterable[str], params: Slice, backbones: Mapping[str, Path]) -> dict[str, Recognizer]:
     """The embeddings of judges, by name."""
     return {name: _embedding(params.build("judges", name, backbones)) for name in judges}
 
 
-def _embedding(judge: Judge) -> Recogniser:
+def _embedding(judge: Judge) -> Recognizer:
     return _Remembering(lambda images: np.asarray(judge.measure(images)["embedding"]))
 
 
 def attack(
-    attacks: Sequence[Attack], scenes: Mapping[str, Scene], clear: Mapping[str, Recogniser], far: float
+    attacks: Sequence[Attack], scenes: Mapping[str, Scene], clear: Mapping[str, Recognizer], far: float
 ) -> pd.DataFrame:
     """Every attack on the pictures that it is for.
 
     ``scenes``: the pictures with keys of their own (``own``) and, for the attackers who have the key, those under one
-    key (``one``). ``clear``: recognisers that know clear faces alone, by name. ``far``: false-accept rate of the
+    key (``one``). ``clear``: recognizers that know clear faces alone, by name. ``far``: false-accept rate of the
     thresholds, which held-out people of the attackers set under the same condition. Columns:
 
-    - attacker, asks, recogniser, trial (a control: deal), learnt, control; group, id, identity, status of the probe,
+    - attacker, asks, recognizer, trial (a control: deal), learned, control; group, id, identity, status of the probe,
     - ``rank`` of the right person among ``people`` in the gallery (see `Distances`), the ``distance`` to the person,
       the ``strangers``' distances, the ``threshold`` (NaN: too few strangers) and the number of its ``comparisons``,
-    - of an attacker who restores, for tested people: psnr, ssim and ``similarity`` (cosine, by the recogniser) to the
+    - of an attacker who restores, for tested people: psnr, ssim and ``similarity`` (cosine, by the recognizer) to the
       probe's own original, and the same before the restoration (``before_...``).
     """
     pixels = _Remembering(_pixels)
     frames = [
         frame
         for each in attacks
-        for frame in _frames(each, scenes[each.attacker.keys], _recognisers(each.attacker, clear), far, pixels)
+        for frame in _frames(each, scenes[each.attacker.keys], _recognizers(each.attacker, clear), far, pixels)
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _recognisers(attacker: Attacker, clear: Mapping[str, Recogniser]) -> Mapping[str, Recogniser]:
-    """The recognisers of an attack: its own, the clear ones, or both."""
-    own = {name: _Remembering(recogniser) for name, recogniser in attacker.recognisers().items()}
+def _recognizers(attacker: Attacker, clear: Mapping[str, Recognizer]) -> Mapping[str, Recognizer]:
+    """The recognizers of an attack: its own, the clear ones, or both."""
+    own = {name: _Remembering(recognizer) for name, recognizer in attacker.recognizers().items()}
     return {**own, **clear} if attacker.beside_clear or not own else own
 
 
 def _frames(
-    each: Attack, scene: Scene, recognisers: Mapping[str, Recogniser], far: float, pixels: Pixelwise
+    each: Attack, scene: Scene, recognizers: Mapping[str, Recognizer], far: float, pixels: Pixelwise
 ) -> Iterator[pd.DataFrame]:
     attacker, held_out = each.attacker, scene.lesson.held_out
     attacker.study(scene.lesson)
@@ -168,20 +168,20 @@ def _frames(
         groups[TESTED] = scene.tested, scene.photographs
     probes = {group: _probes(attacker, pairs) for group, (pairs, _) in groups.items()}
     refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
-    for name, recogniser in recognisers.items():
+    for name, recognizer in recognizers.items():
         for deal in range(DEALS if attacker.control else 1):
             draw = seeding.generator(deal, "names", scene.lesson.digest) if attacker.control else None
             asked = {
-                group: _asked(attacker, *shown, probes[group], recogniser, draw) for group, shown in groups.items()
+                group: _asked(attacker, *shown, probes[group], recognizer, draw) for group, shown in groups.items()
             }
             frames = {group: _answers(groups[group][0], distances) for group, distances in asked.items()}
             if attacker.restores and TESTED in frames:
-                restored = _restored(scene.tested, probes[TESTED], recogniser, pixels)
+                restored = _restored(scene.tested, probes[TESTED], recognizer, pixels)
                 frames[TESTED] = frames[TESTED].assign(**restored)
             strangers = asked[HELD_OUT].strangers
             about = {
-                "attacker": discovery.name_of(type(attacker)), "asks": attacker.asks, "recogniser": name,
-                "trial": each.trial + deal, "learnt": each.learnt, "control": attacker.control,
+                "attacker": discovery.name_of(type(attacker)), "asks": attacker.asks, "recognizer": name,
+                "trial": each.trial + deal, "learned": each.learned, "control": attacker.control,
                 "threshold": threshold_at(far, np.sort(strangers.ravel())), "comparisons": strangers.size,
             }  # fmt: skip
             rows = [*(frame.assign(group=group) for group, frame in frames.items()), refused.assign(group=TESTED)]
@@ -209,20 +209,20 @@ def _asked(
     pairs: Pairs,
     photographs: Photographs,
     images: np.ndarray,
-    recogniser: Recogniser,
+    recognizer: Recognizer,
     draw: np.random.Generator | None,
 ) -> Distances:
     """The distances of the probes to the people of the gallery that the attack asks about.
 
     ``images``: the probes. ``draw``: deals the names of the gallery anew.
     """
-    probes = Shown(recogniser(images), pairs.people, pairs.ids)
+    probes = Shown(recognizer(images), pairs.people, pairs.ids)
     if attacker.asks == "linking":
         gallery = probes
     else:
-        gallery = Shown(recogniser(to_float(photographs.images)), photographs.people, photographs.ids)
+        gallery = Shown(recognizer(to_float(photographs.images)), photographs.people, photographs.ids)
     if attacker.asks == "protecting":
-        protected = Shown(recogniser(to_float(pairs.anonymized)), pairs.people, pairs.ids)
+        protected = Shown(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
         return measured(probes, gallery, protected)
     if draw is not None:
         gallery = Shown(gallery.embeddings, draw.permutation(gallery.people), gallery.ids)
@@ -259,15 +259,15 @@ def _spread(strangers: np.ndarray) -> np.ndarray:
     return ordered[:, np.linspace(0, ordered.shape[1] - 1, STRANGERS).round().astype(int)]
 
 
-def _restored(pairs: Pairs, restored: np.ndarray, recogniser: Recogniser, pixels: Pixelwise) -> dict[str, np.ndarray]:
-    """What the restoration brought back, by the pixels and by a recogniser."""
+def _restored(pairs: Pairs, restored: np.ndarray, recognizer: Recognizer, pixels: Pixelwise) -> dict[str, np.ndarray]:
+    """What the restoration brought back, by the pixels and by a recognizer."""
     clear, before = to_float(pairs.clear), to_float(pairs.anonymized)
-    person = recogniser(clear)
+    person = recognizer(clear)
     return {
         **pixels(restored, clear),
         **{f"before_{name}": values for name, values in pixels(before, clear).items()},
-        "similarity": _cosines(recogniser(restored), person),
-        "before_similarity": _cosines(recogniser(before), person),
+        "similarity": _cosines(recognizer(restored), person),
+        "before_similarity": _cosines(recognizer(before), person),
     }
 
 
@@ -277,8 +277,8 @@ def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def found(answers: pd.DataFrame) -> dict[str, float]:
-    """``group.attacker.recogniser`` -> the share of its probes whose person is the nearest of the gallery."""
-    named = answers["group"] + "." + answers["attacker"] + "." + answers["recogniser"]
+    """``group.attacker.recognizer`` -> the share of its probes whose person is the nearest of the gallery."""
+    named = answers["group"] + "." + answers["attacker"] + "." + answers["recognizer"]
     known = answers["rank"].notna()
     return (answers["rank"] == 1)[known].groupby(named[known]).mean().to_dict()
 

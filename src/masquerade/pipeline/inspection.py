@@ -1,6 +1,6 @@
-"""The last look at a result before it is written: is the person still recognised, and which faces are in it?
+"""The last look at a result before it is written: is the person still recognized, and which faces are in it?
 
-The judge is dlib's recogniser, which no method trains with. Its weights come with a package, so this works offline.
+The judge is dlib's recognizer, which no method trains with. Its weights come with a package, so this works offline.
 It looks as an attacker does: at the result as it is written, enlarged, aligned anew, and mirrored.
 """
 
@@ -25,7 +25,7 @@ from masquerade.judges.pixels import decibels
 from masquerade.params.blocks import InspectionSettings
 
 JUDGE = "dlib_face"
-RECOGNISED = "still recognised"
+RECOGNIZED = "still recognized"
 LEFT = "a face is left in it that was not replaced"
 HOG_SCORE = 0.3  # the least of a face in a result; clear faces have about 1, and patterns rarely more than 0.2
 
@@ -41,7 +41,7 @@ class Threshold:
         """The threshold for a release: stricter by ``margin``."""
         return Threshold(self.distance + margin, f"{self.origin}; with a margin of {margin:g}")
 
-    def recognises(self, distance: float) -> bool:
+    def recognizes(self, distance: float) -> bool:
         """Also true for a distance that is not a number: what cannot be compared is not released."""
         return not distance > self.distance
 
@@ -126,7 +126,7 @@ class Inspector:
         return Looks(self._describe(chips), np.array(found, dtype=bool))
 
     def search(self, pictures: list[np.ndarray]) -> list[Seen]:
-        """Look at results, uint8 (S, S, 3) each, as an attacker does who wants to recognise the person.
+        """Look at results, uint8 (S, S, 3) each, as an attacker does who wants to recognize the person.
 
         The views are: as it is written; at `DETAIL` pixels; detected there anew, by MTCNN if HOG finds nothing, and
         aligned by its own landmarks; and each of these mirrored.
@@ -148,8 +148,8 @@ class Inspector:
             views.append(cv2.resize(picture, (DETAIL, DETAIL), interpolation=how))
         detailed = views[-1]
         boxes = np.concatenate([alignment.detect(detailed, DETAIL, HOG_SCORE), self.faces(detailed, DETAIL)])
-        centres = boxes.reshape(-1, 2, 2).mean(axis=1) / DETAIL
-        middle = ((centres > FACE_BOX[:2]) & (centres < FACE_BOX[2:])).all(axis=1)
+        centers = boxes.reshape(-1, 2, 2).mean(axis=1) / DETAIL
+        middle = ((centers > FACE_BOX[:2]) & (centers < FACE_BOX[2:])).all(axis=1)
         if middle.any():
             face = alignment.square(alignment.points(detailed, boxes[middle][0]))  # those of HOG come first
             if face.side > 1:  # also false for NaN, which equal landmarks give

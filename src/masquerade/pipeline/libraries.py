@@ -56,7 +56,7 @@ def load() -> Iterator[None]:
     import open_clip.model
 
     yield
-    import torch._dynamo  # as the first step of an optimiser does
+    import torch._dynamo  # as the first step of an optimizer does
 
     yield
     from skimage.restoration import wiener  # scikit-image imports a module when its function is asked for

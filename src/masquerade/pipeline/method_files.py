@@ -30,7 +30,7 @@ def resources(
 ) -> Resources:  # fmt: skip
     """The files of the method ``name`` in the repository at ``root``.
 
-    ``say`` gets a sentence when networks of weights/ are used, with the people that they learnt from. ``checkpoint``:
+    ``say`` gets a sentence when networks of weights/ are used, with the people that they learned from. ``checkpoint``:
     of the method's own network, in place of that of the scale. Raises CheckpointError naming the files that are
     missing, and what to do, and ParameterError for a checkpoint of a method that has none.
     """
@@ -65,7 +65,7 @@ class _Finder:
         if self.missing:
             self._refuse(name)
         if self.cards:
-            self.say(self._learnt())
+            self.say(self._learned())
         return Resources(
             checkpoint=checkpoint,
             backbones={need: backbones[need] for need in needs},
@@ -140,14 +140,14 @@ class _Finder:
             f"{' '.join(self.missing)}`, in {place}."
         )
 
-    def _learnt(self) -> str:
+    def _learned(self) -> str:
         """What a person must know of the networks of weights/."""
         names = ", ".join(card.name for card in self.cards)
         people = "; ".join(dict.fromkeys(card.data.people for card in self.cards))
         sizes = " and ".join(dict.fromkeys(str(card.data.image_size) for card in self.cards))
         return (
             f"No build of scale {self.parameters.scale} has these networks, so those of weights/ are used: {names}. "
-            f"They learnt from pictures of {sizes} pixels. The people: {people}."
+            f"They learned from pictures of {sizes} pixels. The people: {people}."
         )
 
 

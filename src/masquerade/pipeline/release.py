@@ -38,7 +38,7 @@ Enlarge = Callable[[str], np.ndarray]
 """id -> a large picture, uint8 (L, L, 3)."""
 Otherwise = Callable[[Faces, int], np.ndarray | None]
 """`Method.otherwise`."""
-ATTEMPTS = 2  # further results of a face that is still recognised
+ATTEMPTS = 2  # further results of a face that is still recognized
 RECENT = 8  # large pictures that are kept and not drawn again
 
 
@@ -47,7 +47,7 @@ class Anonymized:
 
     ``enlarge``: id -> the result at the full size of the generator, for whole photographs; None if there is none.
     ``write_large``: these are written, too. ``maker``: what made the results; it is in the report, and with ``marked``
-    in the pictures too. ``otherwise``: gives further results of a face that is still recognised.
+    in the pictures too. ``otherwise``: gives further results of a face that is still recognized.
     """
 
     columns = (
@@ -59,7 +59,7 @@ class Anonymized:
             "reason",
             "distance",
             "threshold",
-            "recognised",
+            "recognized",
             "face",
             "salt",
             "check",
@@ -69,12 +69,12 @@ class Anonymized:
     )
 
     def __init__(
-        self, output: Output, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
+        self, output: Output, judge: Inspector, threshold: Threshold, keep_recognizable: bool,
         photographs: WholePhotographs | None, enlarge: Enlarge | None, write_large: bool, maker: Maker,
         marked: bool, otherwise: Otherwise,
     ):  # fmt: skip
         self._output, self._judge, self._threshold = output, judge, threshold
-        self._keep_recognisable, self._photographs = keep_recognisable, photographs
+        self._keep_recognizable, self._photographs = keep_recognizable, photographs
         self._gray: set[str] = set()
         self._large = lru_cache(RECENT)(lambda name: self._toned(name, enlarge(name))) if enlarge else None
         self._write_large, self._maker = write_large, str(maker)
@@ -89,7 +89,7 @@ class Anonymized:
         known = self._embeddings({name: [before[name], *clear[name]] for name in after})
         verdicts = self._verdicts(after, known)
         for number in range(1, ATTEMPTS + 1):
-            others = self._others([name for name in after if verdicts[name]["recognised"] == YES], originals, number)
+            others = self._others([name for name in after if verdicts[name]["recognized"] == YES], originals, number)
             if not others:
                 break
             after |= others
@@ -141,16 +141,16 @@ class Anonymized:
         """``seen``: the result at one or two sizes. ``known``: the originals, (N, 128). The nearest pair counts."""
         views = np.concatenate([one.embeddings for one in seen])
         distance = float(inspection.distances(views[:, None], known[None]).min())
-        recognised = self._threshold.recognises(distance)
+        recognized = self._threshold.recognizes(distance)
         refusal = {}
         if any(one.another for one in seen):
             refusal = {"status": REFUSED, "reason": inspection.LEFT}
-        elif recognised and not self._keep_recognisable:
-            refusal = {"status": REFUSED, "reason": inspection.RECOGNISED}
+        elif recognized and not self._keep_recognizable:
+            refusal = {"status": REFUSED, "reason": inspection.RECOGNIZED}
         return {
             "distance": f"{distance:.3f}",
             "threshold": f"{self._threshold.distance:.3f}",
-            "recognised": YES if recognised else NO,
+            "recognized": YES if recognized else NO,
             "face": FOUND if seen[0].found else NOT_FOUND,
             **refusal,
         }
@@ -207,7 +207,7 @@ def originals_of(source: Folder, size: int, names: set[str]) -> dict[str, Origin
 class Recovered:
     """The release of recovered faces. ``originals``: name of the anonymized picture -> original; {} if unknown."""
 
-    columns = ("file", "output", "status", "reason", "salted", "distance", "threshold", "recognised", "psnr")
+    columns = ("file", "output", "status", "reason", "salted", "distance", "threshold", "recognized", "psnr")
 
     def __init__(self, output: Output, judge: Inspector, threshold: Threshold, originals: Mapping[str, Original]):
         self._output, self._judge, self._threshold, self._originals = output, judge, threshold, originals
@@ -236,7 +236,7 @@ class Recovered:
         return {
             "distance": f"{distance:.3f}",
             "threshold": f"{self._threshold.distance:.3f}",
-            "recognised": YES if self._threshold.recognises(distance) else NO,
+            "recognized": YES if self._threshold.recognizes(distance) else NO,
             "psnr": f"{inspection.psnr(picture, original.picture):.2f}",
         }
 

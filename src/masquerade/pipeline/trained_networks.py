@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from masquerade.core import discovery, own_weights
-from masquerade.lineage import licences
+from masquerade.lineage import licenses
 from masquerade.methods.latent import SetOfFakes
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
@@ -86,7 +86,7 @@ def slice_of(parameters: Parameters, trained: Trained) -> dict[str, Any]:
 
 
 def terms_of(parameters: Parameters, trained: Trained) -> str:
-    """The terms of use of a network, from the faces and the networks that it learnt from; '' for none."""
+    """The terms of use of a network, from the faces and the networks that it learned from; '' for none."""
     own = [trained.module] if trained.room == "backbones" else []
     return parameters.terms_of([parameters.matrix.train_on], [*own, *trained.needs(parameters)])
 
@@ -103,13 +103,13 @@ def drift(card: Card, parameters: Parameters) -> list[str]:
     if trained is None:
         return [f"{cards.card_path(card.name)}: scale {card.scale} has no network '{card.name}' any more."]
     terms = terms_of(parameters, trained)
-    stated, due = (card.licence, card.terms), (licences.of_networks(terms), terms)
+    stated, due = (card.license, card.terms), (licenses.of_networks(terms), terms)
     itself = f"{own_weights.PREFIX}{card.name}"  # which the scale that trained it may adopt since
     return [
         f"{cards.card_path(card.name)}: {key} was {there} in the training, and scale {card.scale} has {here} now."
         for key, there, here in cards.differences(card.parameters, slice_of(parameters, trained))
         if here != itself
     ] + [
-        f"{cards.card_path(card.name)}: it states {stated[0]} ({stated[1] or 'no terms'}), and what it learnt from "
+        f"{cards.card_path(card.name)}: it states {stated[0]} ({stated[1] or 'no terms'}), and what it learned from "
         f"requires {due[0]} ({due[1] or 'no terms'})."
     ] * (stated != due)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from masquerade.backbones.landmarks import training as landmarks_training
 from masquerade.backbones.landmarks.settings import LandmarksSettings
-from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, normalised_mean_error, to_shares
+from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, normalized_mean_error, to_shares
 from masquerade.core import seeding
 from masquerade.core.annotations import boxes_of
 from masquerade.core.errors import ProtocolError
@@ -25,7 +25,7 @@ from masquerade.networks.grid_detector import GridDetector, detection, found, gr
 from masquerade.networks.inputs import in_batches, place
 from masquerade.params.informed import TwinSettings
 from masquerade.training import loop
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimizers import Optimizers, cooldown_share
 from masquerade.training.phases import Phases
 from masquerade.training.training import digest_of
 
@@ -48,20 +48,20 @@ class Annotated(NamedTuple):
 class DetectorTask:
     """The training of the face detector on shifted, scaled and mirrored pictures."""
 
-    def __init__(self, detector: GridDetector, settings: TwinSettings, learnt: Annotated, seed: int):
-        self.detector, self.settings, self.learnt, self.seed = detector.train(), settings, learnt, seed
+    def __init__(self, detector: GridDetector, settings: TwinSettings, learned: Annotated, seed: int):
+        self.detector, self.settings, self.learned, self.seed = detector.train(), settings, learned, seed
         self.modules = {"detector": detector}
-        self.optimisers = {"all": Optimisers(self.modules, settings.detector_rate, BETAS)}
+        self.optimizers = {"all": Optimizers(self.modules, settings.detector_rate, BETAS)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss."""
         draw = seeding.generator(self.seed, "views", step)
-        rows = draw.integers(len(self.learnt.pictures), size=self.settings.detector_batch)
-        images, corners = views(draw, to_float(self.learnt.pictures[rows]), self.learnt.corners[rows])
+        rows = draw.integers(len(self.learned.pictures), size=self.settings.detector_batch)
+        images, corners = views(draw, to_float(self.learned.pictures[rows]), self.learned.corners[rows])
         answers = self.detector(images)
         truth = grid_targets(torch.from_numpy(corners).float().to(images), images.shape[-1], answers.shape[-1])
         loss = detection(answers, truth)
-        self.optimisers["all"].descend(loss, cooldown_share(step, self.settings.detector_steps, COOLDOWN))
+        self.optimizers["all"].descend(loss, cooldown_share(step, self.settings.detector_steps, COOLDOWN))
         return {"detection": loss.item()}
 
 
@@ -81,8 +81,8 @@ def learn_and_test(
     which an interrupted training resumes; the caller removes it. One row for each usable clear test picture:
 
     - id, identity,
-    - ``landmark_error``: percent of the distance of the outer eye corners (`normalised_mean_error`), less is better,
-    - ``found``: whether the largest score of the detector is in the cell with the centre of the face,
+    - ``landmark_error``: percent of the distance of the outer eye corners (`normalized_mean_error`), less is better,
+    - ``found``: whether the largest score of the detector is in the cell with the center of the face,
     - ``overlap``: intersection over union of the true box and that of the largest score, from 0 to 1.
 
     The detector sees one shifted and scaled view of each test picture, the same for every seed and method. A test
@@ -90,7 +90,7 @@ def learn_and_test(
     from, or no test picture with landmarks.
     """
     torch.set_num_threads(threads)
-    learnt = _learnt(originals, anonymized, settings.pictures)
+    learned = _learned(originals, anonymized, settings.pictures)
     rows = originals.select("test")
     points, corners = _annotations(rows, originals)
     known = _usable(points, corners)
@@ -101,7 +101,7 @@ def learn_and_test(
         )
     landmarks = _own(landmarks, settings)
     seed = seeding.derive(seed, "twins")
-    finder, detector = _tasks(landmarks, settings, learnt, seed)
+    finder, detector = _tasks(landmarks, settings, learned, seed)
     task = Phases({"landmarks": (settings.landmark_steps, finder), "detector": (settings.detector_steps, detector)})
     knobs = [of.model_dump(mode="json") for of in (landmarks, settings)]
     digest = digest_of(*knobs, seed, originals.facts["checksum"], anonymized.digest("train"))
@@ -119,7 +119,7 @@ def _own(landmarks: LandmarksSettings, settings: TwinSettings) -> LandmarksSetti
     return landmarks.model_copy(update=values)
 
 
-def _learnt(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annotated:
+def _learned(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annotated:
     """The first ``most`` anonymized pictures (0: all) whose originals have landmarks.
 
     Raises ProtocolError if there are too few.
@@ -154,16 +154,16 @@ def _usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def _tasks(
-    landmarks: LandmarksSettings, settings: TwinSettings, learnt: Annotated, seed: int
+    landmarks: LandmarksSettings, settings: TwinSettings, learned: Annotated, seed: int
 ) -> tuple[LandmarksTask, DetectorTask]:
     torch.manual_seed(seeding.derive(seed, "weights"))
     facts = {"input_size": landmarks.input_size, "widths": landmarks.widths, "hidden": landmarks.hidden}
     landmarker = landmarks_training.build(facts)
-    landmarker.network.start_at(to_shares(torch.from_numpy(learnt.landmarks.mean(0)), learnt.pictures.shape[1:3]))
+    landmarker.network.start_at(to_shares(torch.from_numpy(learned.landmarks.mean(0)), learned.pictures.shape[1:3]))
     detector = place(GridDetector(settings.detector_widths))
     return (
-        LandmarksTask(place(landmarker), landmarks, learnt.pictures, learnt.landmarks, seed),
-        DetectorTask(detector, settings, learnt, seeding.derive(seed, "detector")),
+        LandmarksTask(place(landmarker), landmarks, learned.pictures, learned.landmarks, seed),
+        DetectorTask(detector, settings, learned, seeding.derive(seed, "detector")),
     )
 
 
@@ -176,7 +176,7 @@ def _tested(
     answers = in_batches(detector.eval(), AT_ONCE, moved)
     right, overlap = found(answers, torch.from_numpy(corners), size)
     columns: dict[str, np.ndarray | Tensor] = {
-        "landmark_error": normalised_mean_error(points.numpy(), test.landmarks),
+        "landmark_error": normalized_mean_error(points.numpy(), test.landmarks),
         "found": right,
         "overlap": overlap,
     }

@@ -11,7 +11,7 @@ from typing import Any
 from masquerade.core import discovery, files, fingerprints, own_weights
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.suggestions import nearest
-from masquerade.lineage import descriptions, licences, provenance
+from masquerade.lineage import descriptions, licenses, provenance
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
@@ -125,7 +125,7 @@ class _Exporter:
             what=self._what(trained),
             source=getattr(trained.cls, "source", "") or trained.cls.paper,
             block=trained.block,
-            licence=licences.of_networks(terms),
+            license=licenses.of_networks(terms),
             terms=terms,
             scale=self.parameters.scale,
             data=Data(

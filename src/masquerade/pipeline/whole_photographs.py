@@ -1,7 +1,7 @@
 """Writes a whole photograph with every face replaced in place, or refuses it with the reason.
 
 A face that no method can draw is hidden: it is too small, or it leans or turns so far that only the last search finds
-it. A face on which the method failed, or that is still recognised, refuses the photograph: a disc in its place would
+it. A face on which the method failed, or that is still recognized, refuses the photograph: a disc in its place would
 pass a failure off as a result. The finished file is decoded and searched before it appears: whatever a reader of the
 file sees was judged.
 """
@@ -34,7 +34,7 @@ HIDDEN = "hidden"
 """The status of a face without a result of its own, which a disc hides in its photograph."""
 NOTHING_TO_CUT = "no face was found that can be cut out"
 """The reason in the row of a photograph in which only the last search found faces, once they are hidden."""
-SAME_CROP = 3.0  # grey levels between two crops of one square, one of them from a photograph lying on its side
+SAME_CROP = 3.0  # gray levels between two crops of one square, one of them from a photograph lying on its side
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class WholePhotographs:
     """
 
     def __init__(
-        self, source: Folder, output: Output, judge: Inspector, threshold: Threshold, keep_recognisable: bool,
+        self, source: Folder, output: Output, judge: Inspector, threshold: Threshold, keep_recognizable: bool,
         hide: bool,
     ):  # fmt: skip
         self.source, self._output = source, output
-        self._judge, self._threshold, self._keep_recognisable = judge, threshold, keep_recognisable
+        self._judge, self._threshold, self._keep_recognizable = judge, threshold, keep_recognizable
         self._hide = hide
 
     def write(
@@ -96,8 +96,8 @@ class WholePhotographs:
             return Outcome("", str(error))
         if len(known) == 0 and len(heads) == 0:
             return Outcome("", NO_FACE)
-        if len(known) and self._threshold.recognises(distance) and not self._keep_recognisable:
-            return Outcome("", inspection.RECOGNISED, distance)
+        if len(known) and self._threshold.recognizes(distance) and not self._keep_recognizable:
+            return Outcome("", inspection.RECOGNIZED, distance)
         self._output.write(file, content)
         return Outcome(file, "", distance, hiding.count(heads))
 
@@ -202,7 +202,7 @@ def encoded(picture: np.ndarray, suffix: str) -> bytes:
 def _changed(photograph: np.ndarray, face: Replacement, crop: np.ndarray) -> bool:
     """Whether the place no longer shows the face that was anonymized: the file is another one by now.
 
-    ``crop``: that face before. Its neighbours are hidden in it.
+    ``crop``: that face before. Its neighbors are hidden in it.
     """
     size = crop.shape[0]
     shown = composition.face_mask(alignment.into_crop(face.landmarks, face.square, size), crop.shape)

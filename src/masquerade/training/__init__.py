@@ -1,3 +1,3 @@
-"""How anything is trained: the loop, the job, optimisers, several processes, checkpoints and published weight files.
+"""How anything is trained: the loop, the job, optimizers, several processes, checkpoints and published weight files.
 What is trained is in backbones/ and methods/, and the architectures are in networks/.
 """

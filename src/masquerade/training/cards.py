@@ -24,14 +24,14 @@ AGAIN = "Restore both files with `git checkout -- weights`, or export them again
 
 
 class Data(Settings):
-    """The faces that a network learnt from."""
+    """The faces that a network learned from."""
 
     dataset: str
     """The name of the dataset: a module of faces/."""
     people: str
     """The people in words, for whoever uses the network."""
     group: str
-    """The group of people that it learnt from (core/people.py)."""
+    """The group of people that it learned from (core/people.py)."""
     image_size: int
     """Side of the pictures in pixels."""
 
@@ -48,10 +48,10 @@ class Card(Settings):
     """The paper, or the training, that it comes from."""
     block: str
     """The key of the network in params.yaml: ``backbones.generator``, ``methods.riddle``."""
-    licence: str
+    license: str
     """An SPDX identifier."""
     terms: str = ""
-    """Terms of use of the faces and networks that it learnt from, in words; '' for none."""
+    """Terms of use of the faces and networks that it learned from, in words; '' for none."""
     scale: str
     """The scale that trained it."""
     data: Data

@@ -41,7 +41,7 @@ class Diverged(MasqueradeError):
 
 
 class Kept(Protocol):
-    """An optimiser, or several: something whose state the loop saves and restores."""
+    """An optimizer, or several: something whose state the loop saves and restores."""
 
     def state_dict(self) -> dict: ...
 
@@ -49,7 +49,7 @@ class Kept(Protocol):
 
 
 class Task(Protocol):
-    """What is trained. ``modules`` have all weights and buffers to keep, ``optimisers`` all optimisers with a state.
+    """What is trained. ``modules`` have all weights and buffers to keep, ``optimizers`` all optimizers with a state.
 
     A task with ``parallel = True`` can be trained in several processes (`masquerade.training.distributed`). If the cost
     of a step varies, ``kind(step)`` is equal for the steps of equal cost (`masquerade.core.execution`). A task with
@@ -60,10 +60,10 @@ class Task(Protocol):
     def modules(self) -> Mapping[str, nn.Module]: ...
 
     @property
-    def optimisers(self) -> Mapping[str, Kept]: ...
+    def optimizers(self) -> Mapping[str, Kept]: ...
 
     def step(self, step: int) -> dict[str, float]:
-        """Take one optimisation step on the batch of this step; returns name -> loss."""
+        """Take one optimization step on the batch of this step; returns name -> loss."""
         ...
 
 
@@ -175,7 +175,7 @@ def _save(task: Task, averages: Mapping[str, Average], state: Path, fingerprint:
         "step": step,
         "modules": {name: module.state_dict() for name, module in task.modules.items()},
         "averages": {name: average.module.state_dict() for name, average in averages.items()},
-        "optimisers": {name: optimiser.state_dict() for name, optimiser in task.optimisers.items()},
+        "optimizers": {name: optimizer.state_dict() for name, optimizer in task.optimizers.items()},
         "random": _random_states(),
     }
     with files.written(state) as temporary:
@@ -205,8 +205,8 @@ def _resume(task: Task, averages: Mapping[str, Average], state: Path, fingerprin
         module.load_state_dict(content["modules"][name])
     for name, average in averages.items():
         average.module.load_state_dict(content["averages"][name])
-    for name, optimiser in task.optimisers.items():
-        optimiser.load_state_dict(content["optimisers"][name])
+    for name, optimizer in task.optimizers.items():
+        optimizer.load_state_dict(content["optimizers"][name])
     torch.set_rng_state(content["random"]["cpu"])
     if "gpu" in content["random"] and torch.cuda.is_initialized():
         torch.cuda.set_rng_state(content["random"]["gpu"])

@@ -19,11 +19,11 @@ class Phases:
         self.steps = sum(steps for steps, _ in phases.values())
         self.tasks = [task for _, task in phases.values()]
         self.modules = dict(shared or {})
-        self.optimisers: dict[str, Kept] = {}
+        self.optimizers: dict[str, Kept] = {}
         for name, (_, task) in phases.items():
             known = {id(module) for module in self.modules.values()}
             self.modules |= {f"{name}.{key}": part for key, part in task.modules.items() if id(part) not in known}
-            self.optimisers |= {f"{name}.{key}": part for key, part in task.optimisers.items()}
+            self.optimizers |= {f"{name}.{key}": part for key, part in task.optimizers.items()}
 
     def _at(self, step: int) -> tuple[str, Task, int]:
         """The name of the phase of a step, its task, and the number of the step in it."""

@@ -1,4 +1,4 @@
-"""TF32, bfloat16, channels last and compiled networks, in trainings, optimisations and frozen networks.
+"""TF32, bfloat16, channels last and compiled networks, in trainings, optimizations and frozen networks.
 
 `settings.Arithmetic` is the block of parameters. In a deterministic process on a GPU a training computes as its block
 says: its batches are the same each time, and so are its bytes. Frozen networks compute in 32 bits there, because with

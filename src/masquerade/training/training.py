@@ -1,4 +1,4 @@
-"""One training, from a job to a checkpoint. A task (`loop.Task`) states what is learnt."""
+"""One training, from a job to a checkpoint. A task (`loop.Task`) states what is learned."""
 
 import hashlib
 import json

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 Network = TypeVar("Network", bound=nn.Module)
 
 COUNTER = "num_batches_tracked"
-"""A buffer of batch normalisation, used only by training with momentum None. PyTorch before 0.4.1 does not save it."""
+"""A buffer of batch normalization, used only by training with momentum None. PyTorch before 0.4.1 does not save it."""
 UNREADABLE = (
     pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError,
     IndexError,

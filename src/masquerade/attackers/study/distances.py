@@ -1,4 +1,4 @@
-"""The distances of pictures to the people of a gallery, and what they say of a recogniser."""
+"""The distances of pictures to the people of a gallery, and what they say of a recognizer."""
 
 from dataclasses import dataclass
 

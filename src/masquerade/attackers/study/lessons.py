@@ -17,7 +17,7 @@ from masquerade.params.informed import AttackedPeople, InformedSettings
 PART = "train"
 """The part of an anonymized archive with the attackers' people: they are the only ones of the train split in it."""
 PEOPLE, PICTURES = 2, 2
-"""The fewest people on either side of a lesson, and the fewest pictures of each, from which anything can be learnt."""
+"""The fewest people on either side of a lesson, and the fewest pictures of each, from which anything can be learned."""
 SEARCHED = 24
 """Pictures of a lesson on which the strength of a filter is chosen."""
 
@@ -67,7 +67,7 @@ class Lesson:
     learn: Pairs
     held_out: Pairs
     digest: str
-    """Of all pictures, for what is learnt from them."""
+    """Of all pictures, for what is learned from them."""
 
 
 def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:

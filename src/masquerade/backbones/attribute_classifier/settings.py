@@ -27,7 +27,7 @@ class AttributeClassifierSettings(OwnPublished, Updates, Computed):
     """Convolutions of each stage (2, 2, 3, 3, 3: VGG-16)."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Share of the last features that a training step sets to 0 (0.5: VGG-16)."""
-    optimiser: Literal["adam", "muon"]
+    optimizer: Literal["adam", "muon"]
     """muon: for the weights of convolutions and the last layer, with Adam for the rest; it needs fewer pictures."""
     cooldown: Share
     """Last share of the steps, over which the learning rate falls to a fiftieth."""

@@ -21,7 +21,7 @@ from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimizers import Optimizers, cooldown_share
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
@@ -71,8 +71,8 @@ class AttributeTask:
         self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels).float()
         self.weights = class_weights(labels, params.balance)
         self.modules = {"classifier": classifier}
-        muon, others = ((2, 4), ADAM_RATE) if params.optimiser == "muon" else ((), 1.0)
-        self.optimisers = {"all": Optimisers(self.modules, params.learning_rate, BETAS, muon, others)}
+        muon, others = ((2, 4), ADAM_RATE) if params.optimizer == "muon" else ((), 1.0)
+        self.optimizers = {"all": Optimizers(self.modules, params.learning_rate, BETAS, muon, others)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss, the accuracy and the learning rate."""
@@ -84,7 +84,7 @@ class AttributeTask:
         logits = self.classifier(images)
         loss = functional.binary_cross_entropy_with_logits(logits, labels, weights)
         share = cooldown_share(step, self.params.steps, self.params.cooldown)
-        self.optimisers["all"].descend(loss, share)
+        self.optimizers["all"].descend(loss, share)
         right = ((logits > 0) == (labels > 0.5)).float().mean()
         rate = self.params.learning_rate * share
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": rate}

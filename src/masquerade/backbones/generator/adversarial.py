@@ -1,6 +1,6 @@
 """The third phase of the training of a generator: that of StyleGAN2 (Karras et al. 2020, appendix B).
 
-Non-saturating logistic loss, R1 and path length penalties at some steps (lazy regularisation), style mixing.
+Non-saturating logistic loss, R1 and path length penalties at some steps (lazy regularization), style mixing.
 """
 
 import math
@@ -45,19 +45,19 @@ class Adversarial:
         self.discriminator = Discriminator(generator.size, channels).to(self.device)
         self.length = PathLength().to(self.device)
         self.modules = {"discriminator": self.discriminator, "length": self.length}
-        self.optimisers = {
-            "generator": self._optimiser(generator, settings.path_length_every if settings.path_length else 0),
-            "discriminator": self._optimiser(self.discriminator, settings.r1_every if settings.r1 else 0),
+        self.optimizers = {
+            "generator": self._optimizer(generator, settings.path_length_every if settings.path_length else 0),
+            "discriminator": self._optimizer(self.discriminator, settings.r1_every if settings.r1 else 0),
         }
 
-    def _optimiser(self, module: nn.Module, every: int) -> torch.optim.Optimizer:
+    def _optimizer(self, module: nn.Module, every: int) -> torch.optim.Optimizer:
         """Adam, corrected for a penalty at every ``every``-th step: Karras et al. 2020, appendix B."""
         share = every / (every + 1) if every else 1.0
         rate = self.settings.learning_rate * share
         return torch.optim.Adam(module.parameters(), lr=rate, betas=(0.0**share, 0.99**share))
 
     def kind(self, step: int) -> tuple[bool, bool]:
-        """(whether the step has the R1 penalty, whether it has the path length penalty): lazy regularisation."""
+        """(whether the step has the R1 penalty, whether it has the path length penalty): lazy regularization."""
         settings = self.settings
         return (
             settings.r1 > 0 and step % settings.r1_every == 0,
@@ -92,12 +92,12 @@ class Adversarial:
         settings = self.settings
         with torch.no_grad():
             made = self.generator.synthesize(codes, "fresh")
-        penalised, _ = self.kind(step)
-        images.requires_grad_(penalised)
+        penalized, _ = self.kind(step)
+        images.requires_grad_(penalized)
         real = self.discriminator(images)
         loss = functional.softplus(self.discriminator(made)).mean() + functional.softplus(-real).mean()
         values = {"discriminator": loss.item()}
-        if penalised:
+        if penalized:
             slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
             penalty = slope.square().sum(dim=(1, 2, 3)).mean()  # R1: Mescheder et al. 2018, Eq. 9
             loss = loss + settings.r1 / 2 * penalty * settings.r1_every
@@ -123,10 +123,10 @@ class Adversarial:
         return values
 
     def _descend(self, name: str, loss: Tensor) -> None:
-        self.optimisers[name].zero_grad(set_to_none=True)
+        self.optimizers[name].zero_grad(set_to_none=True)
         loss.backward()
-        distributed.average(weight.grad for weight in self.optimisers[name].param_groups[0]["params"])
-        self.optimisers[name].step()
+        distributed.average(weight.grad for weight in self.optimizers[name].param_groups[0]["params"])
+        self.optimizers[name].step()
 
 
 def path_length_count(batch: int) -> int:

@@ -18,10 +18,10 @@ BRIGHTNESS = 0.15  # added to all their pixels at most
 
 
 class Adversary(Protocol):
-    """What the generator works against: modules and optimisers whose state is kept, and two losses."""
+    """What the generator works against: modules and optimizers whose state is kept, and two losses."""
 
     modules: dict[str, nn.Module]
-    optimisers: dict[str, torch.optim.Optimizer]
+    optimizers: dict[str, torch.optim.Optimizer]
 
     def kind(self, step: int) -> bool:
         """Whether the step has more to compute than others."""
@@ -43,8 +43,8 @@ class OnPixels:
         self.settings, self.mixed = settings, mixed
         self.discriminator = Discriminator(size, channels).to(device)
         self.modules: dict[str, nn.Module] = {"discriminator": self.discriminator}
-        self.optimiser = optimiser(self.discriminator, settings)
-        self.optimisers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimiser}
+        self.optimizer = optimizer(self.discriminator, settings)
+        self.optimizers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimizer}
 
     def kind(self, step: int) -> bool:
         """Whether the step has the R1 penalty."""
@@ -57,17 +57,17 @@ class OnPixels:
         return loss
 
     def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
-        penalised = self.kind(step)
-        images.requires_grad_(penalised)
-        real = self.discriminator(images) if penalised else self._scores(images)
+        penalized = self.kind(step)
+        images.requires_grad_(penalized)
+        real = self.discriminator(images) if penalized else self._scores(images)
         fakes = [functional.softplus(self._scores(kind)).mean() for kind in made]
         loss = torch.stack(fakes).mean() + functional.softplus(-real).mean()
         value = loss.detach()
-        if penalised:
+        if penalized:
             slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
             penalty = slope.square().sum(dim=(1, 2, 3)).mean()  # R1: Mescheder et al. 2018, Eq. 9
             loss = loss + self.settings.r1 / 2 * penalty * self.settings.r1_every
-        descend(self.optimiser, loss, self.discriminator)
+        descend(self.optimizer, loss, self.discriminator)
         return value
 
     def _scores(self, images: Tensor) -> Tensor:
@@ -86,8 +86,8 @@ class OnFeatures:
         self.mixed = mixed
         self.projection, self.heads = Projection(settings.projected).to(device), Heads().to(device)
         self.modules: dict[str, nn.Module] = {"discriminator": self.heads}
-        self.optimiser = optimiser(self.heads, settings)
-        self.optimisers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimiser}
+        self.optimizer = optimizer(self.heads, settings)
+        self.optimizers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimizer}
 
     def kind(self, step: int) -> bool:
         """All steps do the same computations."""
@@ -103,7 +103,7 @@ class OnFeatures:
         real = mean([functional.relu(1 - scores).mean() for scores in self._scores(images, draw)])
         fakes = [mean([functional.relu(1 + scores).mean() for scores in self._scores(kind, draw)]) for kind in made]
         loss = real + mean(fakes)
-        descend(self.optimiser, loss, self.heads)
+        descend(self.optimizer, loss, self.heads)
         return loss.detach()
 
     def _scores(self, images: Tensor, draw: np.random.Generator) -> list[Tensor]:
@@ -120,7 +120,7 @@ def moved(images: Tensor, draw: np.random.Generator) -> Tensor:
     return padded[..., down : down + size, right : right + size] + distributed.rows(torch.from_numpy(light)).to(images)
 
 
-def optimiser(module: nn.Module, settings: SharpeningSettings) -> torch.optim.Optimizer:
+def optimizer(module: nn.Module, settings: SharpeningSettings) -> torch.optim.Optimizer:
     """Adam with beta 0 and 0.99 (Karras et al. 2020 and Sauer et al. 2021)."""
     return torch.optim.Adam(module.parameters(), lr=settings.discriminator_rate, betas=(0.0, 0.99))
 

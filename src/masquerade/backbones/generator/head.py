@@ -27,18 +27,18 @@ MIXED = 0.25  # share of the pictures whose last layers have the code of another
 
 @dataclass(frozen=True)
 class Examples:
-    """``codes`` (M, STYLE) of the head, ``features`` (M, C, POINTS) of 256 pixels, and their ``colours``
+    """``codes`` (M, STYLE) of the head, ``features`` (M, C, POINTS) of 256 pixels, and their ``colors``
     (M, 3, POINTS).
     """
 
     codes: Tensor
     features: Tensor
-    colours: Tensor
+    colors: Tensor
 
 
 @torch.no_grad()
 def examples(network: MobileStyleGAN, count: int, seed: int) -> Examples:
-    """Features and colours of ``count`` drawn pictures at random pixels."""
+    """Features and colors of ``count`` drawn pictures at random pixels."""
     rows: list[tuple[Tensor, Tensor, Tensor]] = []
     for batch in trange(-(-count // DRAWN), desc="examples of the head", mininterval=5):
         draw = seeding.generator(seed, "head", batch)
@@ -52,9 +52,9 @@ def examples(network: MobileStyleGAN, count: int, seed: int) -> Examples:
             features = network.features(codes, LEVELS[SIZE])
             last = network.levels[LEVELS[SIZE]](features, codes[-1], codes[-1])
             pictures = inverse_haar(network.large_head(last, codes[-1])).float()
-        colours = functional.avg_pool2d(pictures, LARGE // SIZE).flatten(2)
+        colors = functional.avg_pool2d(pictures, LARGE // SIZE).flatten(2)
         points = torch.from_numpy(draw.integers(0, SIZE * SIZE, POINTS))
-        rows.append((codes[-1], features.float().flatten(2)[..., points].half(), colours[..., points]))
+        rows.append((codes[-1], features.float().flatten(2)[..., points].half(), colors[..., points]))
     return Examples(*(torch.cat(column)[:count] for column in zip(*rows, strict=True)))
 
 
@@ -79,26 +79,26 @@ def train(network: MobileStyleGAN, settings: HeadSettings, seed: int) -> dict[st
             for rows in torch.arange(len(codes) - held).split(BATCH):
                 x = functional.pad(scaled(rows), (0, 0, 0, 1), value=1.0).transpose(0, 1).flatten(1).double()
                 products += x @ x.T
-                targets += x @ known.colours[rows].transpose(0, 1).flatten(1).T.double()
+                targets += x @ known.colors[rows].transpose(0, 1).flatten(1).T.double()
         products += 1e-4 * products.diagonal().mean() * torch.eye(len(products))
         solution = torch.linalg.solve(products, targets).float()
         return solution[:-1].T.contiguous(), solution[-1]
 
     def errors(rows: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-        return (kernel @ scaled(rows) + bias[:, None] - known.colours[rows]).square().mean()
+        return (kernel @ scaled(rows) + bias[:, None] - known.colors[rows]).square().mean()
 
     kernel, bias = (values.requires_grad_(True) for values in solved())
-    optimiser = torch.optim.AdamW(
+    optimizer = torch.optim.AdamW(
         [{"params": style.parameters(), "lr": STYLE_RATE}, {"params": [kernel, bias], "lr": KERNEL_RATE}],
         betas=(0.9, 0.98), weight_decay=0.0,
     )  # fmt: skip
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, settings.steps)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
     for step in range(settings.steps):
         draw = seeding.generator(seed, "head updates", step)
         loss = errors(torch.from_numpy(draw.integers(0, len(codes) - held, BATCH)), kernel, bias)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         schedule.step()
     with torch.no_grad():
         kernel, bias = solved()

@@ -21,7 +21,7 @@ from masquerade.networks.linear_codes import LinearCodes, linear_side
 from masquerade.networks.stylegan2 import Generator, Noise
 from masquerade.training import distributed, precision
 from masquerade.training.muon import Muon
-from masquerade.training.optimisers import cooldown_share
+from masquerade.training.optimizers import cooldown_share
 
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
 SKIN = 1
@@ -99,7 +99,7 @@ class Examples:
 
 
 class Weights:
-    """The optimisers of a generator: Muon for convolutions and modulations, Adam for the rest and for the mapping."""
+    """The optimizers of a generator: Muon for convolutions and modulations, Adam for the rest and for the mapping."""
 
     def __init__(self, generator: Generator, kernel_rate: float, rate: float):
         blocks: list[Any] = [generator.conv1, *generator.convs]
@@ -112,7 +112,7 @@ class Weights:
         special = {id(weight) for weight in (*kernels, *turned, *self.mapping)}
         others = [weight for weight in generator.parameters() if id(weight) not in special]
         self.generator = generator
-        self.optimisers: dict[str, torch.optim.Optimizer] = {
+        self.optimizers: dict[str, torch.optim.Optimizer] = {
             "kernels": Muon([*self.matrices, *turned], lr=kernel_rate),
             "others": torch.optim.Adam(others, lr=rate, betas=(0.9, 0.99)),
             "prior": torch.optim.Adam(self.mapping, lr=PRIOR_RATE, betas=(0.9, 0.99)),
@@ -126,10 +126,10 @@ class Weights:
         distributed.average(weight.grad for weight in self.generator.parameters())
         for matrix, weight in self.matrices.items():
             matrix.grad = None if weight.grad is None else weight.grad.flatten(0, 1).flatten(1)
-        for name, optimiser in self.optimisers.items():
-            for group in optimiser.param_groups:
+        for name, optimizer in self.optimizers.items():
+            for group in optimizer.param_groups:
                 group["lr"] = self.rates[name] * share
-            optimiser.step()
+            optimizer.step()
 
 
 class Prior:
@@ -141,11 +141,11 @@ class Prior:
     def __init__(self, weight: float, generator: Generator, examples: Examples):
         self.weight, self.generator, self.examples = weight, generator, examples
         self.modules: dict[str, nn.Module] = {}
-        self.optimisers: dict[str, torch.optim.Optimizer] = {}
+        self.optimizers: dict[str, torch.optim.Optimizer] = {}
         if weight:
-            critic = CodeDiscriminator(generator.style_width, 3, equalised=True).to(examples.device)
+            critic = CodeDiscriminator(generator.style_width, 3, equalized=True).to(examples.device)
             self.modules["critic"] = critic
-            self.optimisers["critic"] = torch.optim.Adam(critic.parameters(), lr=PRIOR_RATE, betas=(0.0, 0.99))
+            self.optimizers["critic"] = torch.optim.Adam(critic.parameters(), lr=PRIOR_RATE, betas=(0.0, 0.99))
 
     def loss(self, draw: np.random.Generator) -> Tensor:
         """The loss of the mapping network. Every process computes all of it. The critic takes a step of its own."""
@@ -154,14 +154,14 @@ class Prior:
         loss = energy_distance(made, real)
         if not self.weight:
             return loss
-        critic, optimiser = self.modules["critic"], self.optimisers["critic"]
+        critic, optimizer = self.modules["critic"], self.optimizers["critic"]
         real.requires_grad_(True)
         scores = critic(real)
         slope = torch.autograd.grad(scores.sum(), real, create_graph=True)[0]
         apart = functional.softplus(-scores).mean() + functional.softplus(critic(made.detach())).mean()
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         (apart + slope.square().sum(dim=1).mean()).backward()  # R1: Mescheder et al. 2018, Eq. 9, gamma = 2
-        optimiser.step()
+        optimizer.step()
         critic.requires_grad_(False)
         loss = loss + self.weight * functional.softplus(-critic(made)).mean()
         critic.requires_grad_(True)
@@ -183,7 +183,7 @@ class Reconstruction:
                 block.conv.modulation.weight.mul_(settings.modulation)
         self.weights = Weights(generator, settings.learning_rate, OTHERS_RATE)
         self.prior = Prior(settings.critic, generator, examples)
-        self.modules, self.optimisers = self.prior.modules, self.weights.optimisers | self.prior.optimisers
+        self.modules, self.optimizers = self.prior.modules, self.weights.optimizers | self.prior.optimizers
 
     def kind(self, step: int) -> None:
         """All steps do the same computations."""

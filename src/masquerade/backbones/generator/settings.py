@@ -32,7 +32,7 @@ class ReconstructionSettings(PhaseSettings):
     parts: Annotated[float, Field(ge=0)]
     """Extra weight of a pixel of brows, eyes, nose and mouth over one of the background (skin: half of it)."""
     edges: Annotated[float, Field(ge=0)]
-    """Weight of the differences of neighbouring pixels; the pixels themselves have weight 1."""
+    """Weight of the differences of neighboring pixels; the pixels themselves have weight 1."""
     critic: Annotated[float, Field(ge=0)]
     """Weight of a discriminator between W and the components in the training of the mapping network; 0: energy distance
     alone."""

@@ -17,7 +17,7 @@ from masquerade.core import seeding
 from masquerade.networks.stylegan2 import Generator
 from masquerade.networks.stylegan2_discriminator import group
 from masquerade.training import distributed, precision
-from masquerade.training.optimisers import cooldown_share
+from masquerade.training.optimizers import cooldown_share
 
 AROUND = 7  # side in pixels of the square over which the texture is averaged
 
@@ -38,7 +38,7 @@ class Sharpening:
             else OnPixels(settings, generator.size, params.channels, params.mixed, examples.device)
         )  # fmt: skip
         self.modules: dict[str, nn.Module] = self.adversary.modules | self.prior.modules
-        self.optimisers = self.weights.optimisers | self.prior.optimisers | self.adversary.optimisers
+        self.optimizers = self.weights.optimizers | self.prior.optimizers | self.adversary.optimizers
 
     def kind(self, step: int) -> bool:
         """Whether the discriminator has more to compute than in other steps."""
@@ -76,11 +76,11 @@ class Sharpening:
 
 
 def texture(images: Tensor) -> Tensor:
-    """Local sharpness of pictures (N, 3, S, S): the magnitude of the Laplacian of their grey, averaged around a pixel.
+    """Local sharpness of pictures (N, 3, S, S): the magnitude of the Laplacian of their gray, averaged around a pixel.
 
     Returns (N, 1, S, S). It is large where there is fine detail, whatever its place.
     """
-    grey = functional.pad(images.mean(dim=1, keepdim=True), (1, 1, 1, 1), mode="replicate")
-    middle = grey[..., 1:-1, 1:-1]
-    around = grey[..., :-2, 1:-1] + grey[..., 2:, 1:-1] + grey[..., 1:-1, :-2] + grey[..., 1:-1, 2:]
+    gray = functional.pad(images.mean(dim=1, keepdim=True), (1, 1, 1, 1), mode="replicate")
+    middle = gray[..., 1:-1, 1:-1]
+    around = gray[..., :-2, 1:-1] + gray[..., 2:, 1:-1] + gray[..., 1:-1, :-2] + gray[..., 1:-1, 2:]
     return functional.avg_pool2d((around - 4 * middle).abs(), AROUND, 1, AROUND // 2, count_include_pad=False)

@@ -159,9 +159,9 @@ def save_head(checkpoint: Path, generator: MobileStyleGAN, params: GeneratorSett
 
 
 def linear_map(checkpoint: Path) -> LinearCodes:
-    """The map from pictures to codes that the generator of a checkpoint learnt to decode.
+    """The map from pictures to codes that the generator of a checkpoint learned to decode.
 
-    Raises CheckpointError if it learnt from random codes alone, or is a published one.
+    Raises CheckpointError if it learned from random codes alone, or is a published one.
     """
     tensors = Saved(checkpoint).tensors
     if "linear" not in tensors:

@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from masquerade.backbones.identity.settings import IdentitySettings
-from masquerade.backbones.recognition.base import RecogniserBackbone
+from masquerade.backbones.recognition.base import RecognizerBackbone
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-class Identity(RecogniserBackbone):
+class Identity(RecognizerBackbone):
     """Deng et al. 2019 (ArcFace), the network of IdentityDP's section IV.A; published size: IR-SE-50 at 112 pixels.
 
-    For photographs it is MobileNetV2, which learnt ImageNet before (``photographs`` of its parameters).
+    For photographs it is MobileNetV2, which learned ImageNet before (``photographs`` of its parameters).
     Its embedding has 512 numbers and length 1. No judge that is trained here has its architecture, its identities or
     its seed. The judge ``arcface`` is the published network itself.
     """

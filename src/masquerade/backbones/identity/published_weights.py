@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from masquerade.backbones.identity.settings import IdentitySettings
-from masquerade.backbones.recognition.training import CROP, Recogniser
+from masquerade.backbones.recognition.training import CROP, Recognizer
 from masquerade.networks.ir_se import IRSE
 from masquerade.training import checkpoints, weight_files
 
 
-def recogniser(path: Path) -> Recogniser:
+def recognizer(path: Path) -> Recognizer:
     """The network of the published file, frozen. Raises CheckpointError naming the tensors that do not fit."""
     network = IRSE()
     weight_files.load(network, weight_files.tensors(weight_files.read(path), path), path)
-    return Recogniser(network, 112, CROP).eval().requires_grad_(False)
+    return Recognizer(network, 112, CROP).eval().requires_grad_(False)
 
 
 def adopt(params: IdentitySettings, path: Path, checkpoint: Path) -> None:

@@ -33,7 +33,7 @@ class Inverter(nn.Module):
     md5 of the checkpoint of the generator to which this W+ belongs. A training calls the module: that is the encoder
     alone. Whoever inverts a face calls `invert`.
 
-    ``refinement``: the settings of the optimisation after the encoder, or None. ``limit``: the error of a
+    ``refinement``: the settings of the optimization after the encoder, or None. ``limit``: the error of a
     reconstruction (`errors`) from which a face counts as not reached, or None.
     """
 

@@ -16,11 +16,11 @@ from masquerade.networks import deterministic, dlib_models, lpips
 from masquerade.networks.inputs import device, pixels
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.training import precision
-from masquerade.training.optimisers import Optimisers, warmup_cosine_share, weighted
+from masquerade.training.optimizers import Optimizers, warmup_cosine_share, weighted
 
 MEAN_OF = 10_000  # draws of W: Karras et al. 2019, appendix B
 OTHERS = 0.01  # share of the distances to reconstructions of other faces that count as reached
-CHIP, PADDING = 150, 0.25  # of dlib's recogniser
+CHIP, PADDING = 150, 0.25  # of dlib's recognizer
 
 
 class MobileTask:
@@ -41,7 +41,7 @@ class MobileTask:
         w = draws_of_w(generator, seed)
         inverter.encoder.principal.measure(w)
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
-        self.optimisers = {"inverter": Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99))}
+        self.optimizers = {"inverter": Optimizers({"inverter": inverter}, params.learning_rate, (0.9, 0.99))}
         assert params.pairs is not None
         self.own, folder = params.pairs, state.with_suffix(".pairs")
         self.pairs = Pairs(generator, self.own.count, inverter.encoder.size, folder, seed)
@@ -65,7 +65,7 @@ class MobileTask:
         if self.kind(step):
             values |= self._picture_losses(draw)
         total = weighted(values, params.weights)
-        self.optimisers["inverter"].descend(total, warmup_cosine_share(step, params.steps), clip=1.0)
+        self.optimizers["inverter"].descend(total, warmup_cosine_share(step, params.steps), clip=1.0)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
     def _picture_losses(self, draw: np.random.Generator) -> dict[str, Tensor]:
@@ -112,4 +112,4 @@ def _descriptor(picture: np.ndarray) -> np.ndarray:
 
     box = dlib.rectangle(*(round(edge * len(picture)) for edge in FACE_BOX))
     chip = dlib.get_face_chip(picture, dlib_models.landmark_predictor()(picture, box), CHIP, PADDING)
-    return np.array(dlib_models.face_recogniser().compute_face_descriptor(chip))
+    return np.array(dlib_models.face_recognizer().compute_face_descriptor(chip))

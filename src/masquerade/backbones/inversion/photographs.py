@@ -13,7 +13,7 @@ BLUR = 1.3  # largest deviation of the blur, in pixels of the encoder's input
 GRAIN = 0.08  # largest deviation of the grain, in [-1, 1]
 QUALITY = (20.0, 95.0)  # of JPEG
 SHIFT, TURN, ZOOM = 0.02, 4.0, 0.04  # as a share of the side, in degrees, as a share
-LIGHT, COLOUR = 0.25, 0.08  # largest exponent of the gamma, largest change of a colour channel
+LIGHT, COLOR = 0.25, 0.08  # largest exponent of the gamma, largest change of a color channel
 SHARE = 0.6  # of the pictures that have a given fault
 YCBCR = ((0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -0.081312))  # ITU-T T.871
 LUMINANCE = (
@@ -22,7 +22,7 @@ LUMINANCE = (
     (49, 64, 78, 87, 103, 121, 120, 101), (72, 92, 95, 98, 112, 100, 103, 99),
 )  # fmt: skip
 CHROMINANCE = ((17, 18, 24, 47), (18, 21, 26, 66), (24, 26, 56, 99), (47, 66, 99, 99))  # the rest is 99
-"""Steps of quantisation of JPEG at quality 50: ITU-T T.81, tables K.1 and K.2."""
+"""Steps of quantization of JPEG at quality 50: ITU-T T.81, tables K.1 and K.2."""
 
 
 def worse(images: Tensor, draw: np.random.Generator) -> Tensor:
@@ -45,13 +45,13 @@ def worse(images: Tensor, draw: np.random.Generator) -> Tensor:
 
 
 def lit(images: Tensor, draw: np.random.Generator) -> Tensor:
-    """Pictures (N, 3, H, W) in [-1, 1] in another light: a gamma, and a gain of each colour.
+    """Pictures (N, 3, H, W) in [-1, 1] in another light: a gamma, and a gain of each color.
 
     The light is part of what a code says, so a target must have it too.
     """
     count = len(images)
     gamma = _each(np.exp(draw.uniform(-LIGHT, LIGHT, count)), images)
-    gain = torch.from_numpy(1 + draw.uniform(-COLOUR, COLOUR, (count, 3, 1, 1))).to(images)
+    gain = torch.from_numpy(1 + draw.uniform(-COLOR, COLOR, (count, 3, 1, 1))).to(images)
     return (((images + 1) / 2).clamp(1e-4, 1) ** gamma * gain).clamp(0, 1) * 2 - 1
 
 
@@ -79,23 +79,23 @@ def blurred(images: Tensor, deviations: np.ndarray) -> Tensor:
 def jpeg(images: Tensor, quality: np.ndarray) -> Tensor:
     """Pictures (N, 3, H, W) in [-1, 1], H and W multiples of 16, as JPEG of its own quality (1 to 100) shows each.
 
-    Cosine transform of blocks of 8 x 8, quantisation, colours at half the resolution (ITU-T T.81; scaling of the tables
+    Cosine transform of blocks of 8 x 8, quantization, colors at half the resolution (ITU-T T.81; scaling of the tables
     as in libjpeg). The lossless part of the format is left out.
     """
     scale = np.where(quality < 50, 50 / quality, 2 - quality / 50)
     matrix = torch.tensor(YCBCR).to(images)
-    planes = torch.einsum("ij,njhw->nihw", matrix, images) * 127.5  # of grey 127.5
+    planes = torch.einsum("ij,njhw->nihw", matrix, images) * 127.5  # of gray 127.5
     coarse = torch.full((8, 8), 99.0)
     coarse[:4, :4] = torch.tensor(CHROMINANCE, dtype=torch.float32)
     table = torch.tensor(LUMINANCE, dtype=torch.float32).to(images)
-    light = _quantised(planes[:, :1] - 0.5, table, scale) + 0.5  # the standard subtracts 128
-    colours = _quantised(functional.avg_pool2d(planes[:, 1:], 2), coarse.to(images), scale)
-    planes = torch.cat([light, functional.interpolate(colours, scale_factor=2, mode="nearest")], 1) / 127.5
+    light = _quantized(planes[:, :1] - 0.5, table, scale) + 0.5  # the standard subtracts 128
+    colors = _quantized(functional.avg_pool2d(planes[:, 1:], 2), coarse.to(images), scale)
+    planes = torch.cat([light, functional.interpolate(colors, scale_factor=2, mode="nearest")], 1) / 127.5
     return torch.einsum("ij,njhw->nihw", torch.linalg.inv(matrix.cpu()).to(images), planes).clamp(-1, 1)
 
 
-def _quantised(planes: Tensor, table: Tensor, scale: np.ndarray) -> Tensor:
-    """Planes (N, C, H, W) after the quantisation of their blocks by ``table`` times the ``scale`` of each picture."""
+def _quantized(planes: Tensor, table: Tensor, scale: np.ndarray) -> Tensor:
+    """Planes (N, C, H, W) after the quantization of their blocks by ``table`` times the ``scale`` of each picture."""
     count, channels, height, width = planes.shape
     steps = (table * torch.from_numpy(scale).to(planes)[:, None, None]).round().clamp(1, 255)[:, None, None, None]
     frequency, place = np.mgrid[:8, :8]

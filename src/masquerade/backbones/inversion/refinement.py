@@ -1,8 +1,8 @@
-"""An optimisation of codes after the encoder: it finds the person, where the encoder finds pose, hair and expression.
+"""An optimization of codes after the encoder: it finds the person, where the encoder finds pose, hair and expression.
 
-Abdal et al. 2019 (Image2StyleGAN, arXiv:1904.03189) optimise W+ so. Without a prior the codes leave the space that the
+Abdal et al. 2019 (Image2StyleGAN, arXiv:1904.03189) optimize W+ so. Without a prior the codes leave the space that the
 generator knows: the picture is right, and what is made of it by exchanging layers is not. So each layer's distance from
-random codes is penalised in P_N space (Zhu et al. 2020, arXiv:2012.09036).
+random codes is penalized in P_N space (Zhu et al. 2020, arXiv:2012.09036).
 """
 
 from collections.abc import Callable
@@ -31,19 +31,19 @@ def refined(
 ) -> Tensor:  # fmt: skip
     """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the pictures (N, 3, S, S) it draws.
 
-    All faces are optimised together, each with its own code and state, so a face does not depend on its batch.
+    All faces are optimized together, each with its own code and state, so a face does not depend on its batch.
     ``seen`` (N, 1, S, S): 1 where ``images``, which are 0 elsewhere, count; None: everywhere. ``further``: another
     error (n,) of drawn pictures (n, 3, S, S), which are those of these rows.
     """
     network = loss_network(images.device) if settings.perceptual else None
     with torch.enable_grad():
         codes = codes.detach().clone().requires_grad_(True)
-        optimiser = torch.optim.Adam([codes], betas=BETAS)
+        optimizer = torch.optim.Adam([codes], betas=BETAS)
         parts = [slice(first, first + AT_ONCE) for first in range(0, len(codes), AT_ONCE)]
         known = [lpips.units(network, images[rows]) if network else [] for rows in parts]
         for step in execution.rounds(settings.steps):
-            optimiser.zero_grad(set_to_none=False)
-            for group in optimiser.param_groups:
+            optimizer.zero_grad(set_to_none=False)
+            for group in optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1 - (1 - LAST) * step / settings.steps)
             for rows, units in zip(parts, known, strict=True):
                 few = codes[rows]
@@ -58,7 +58,7 @@ def refined(
                 if further:
                     errors = errors + further(drawn, rows)
                 errors.sum().backward()
-            optimiser.step()
+            optimizer.step()
     return codes.detach()
 
 

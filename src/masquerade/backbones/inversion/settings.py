@@ -37,8 +37,8 @@ class CodeDiscriminatorSettings(Settings):
 
     layers: Annotated[int, Field(ge=1)]
     """Hidden layers (3: e4e's published code)."""
-    equalised: bool
-    """Whether the layers have an equalised learning rate and StyleGAN2's gain (false: e4e's published code)."""
+    equalized: bool
+    """Whether the layers have an equalized learning rate and StyleGAN2's gain (false: e4e's published code)."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Learning rate, constant (0.00002: e4e's published code)."""
     betas: Annotated[list[Annotated[float, Field(ge=0, lt=1)]], Field(min_length=2, max_length=2)]
@@ -58,7 +58,7 @@ class PairSettings(Settings):
 
 
 class RefinementSettings(Settings):
-    """The optimisation of the codes that the encoder of the kind ``mobile`` gives, for each face (ours)."""
+    """The optimization of the codes that the encoder of the kind ``mobile`` gives, for each face (ours)."""
 
     steps: Annotated[int, Field(ge=0)]
     """Steps; 0: none. One takes 0.3 seconds of a processor's core at 256 pixels."""
@@ -87,7 +87,7 @@ class InversionSettings(Published, Updates, Computed):
     """e4e: one code and offsets to it; psp: a code of its own for each layer; mobile: MobileNetV2 from ImageNet, which
     learns from ``pairs`` (ours; for the generator of random-face). It has no ``linear``, ``widths`` and ``units``."""
     linear: bool
-    """Whether the encoder learns what to add to the linear codes that the generator learnt to decode, and not to the
+    """Whether the encoder learns what to add to the linear codes that the generator learned to decode, and not to the
     mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
     input_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the encoder's input (256: Tov et al. 2021); the encoder resizes pictures to it."""
@@ -97,7 +97,7 @@ class InversionSettings(Published, Updates, Computed):
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
     batch: Annotated[int, Field(ge=1)]
     """Real pictures in a batch (8: Tov et al. 2021, appendix A)."""
-    optimiser: Literal["adam", "muon"]
+    optimizer: Literal["adam", "muon"]
     """muon: for the weights of convolutions, with Adam for the rest; it needs fewer pictures."""
     offsets_from: Annotated[int, Field(ge=0)]
     """The step from which the first offset is trained (20000: appendix A); before it all layers have one code."""

@@ -29,7 +29,7 @@ from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints, precision
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
+from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training
 
 __all__ = ["adopt", "load", "perceptual", "quality", "train"]
@@ -52,14 +52,14 @@ class InversionTask:
         self.params, self.inverter, self.generator, self.identity = params, inverter, generator, identity
         self.pictures, self.weights, self.seed, self.device = pictures, weights, seed, inverter.latent_avg.device
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
-        kernels = (4,) if params.optimiser == "muon" else ()
-        self.optimisers = {"inverter": Optimisers({"inverter": inverter}, params.learning_rate, (0.9, 0.99), kernels)}
+        kernels = (4,) if params.optimizer == "muon" else ()
+        self.optimizers = {"inverter": Optimizers({"inverter": inverter}, params.learning_rate, (0.9, 0.99), kernels)}
         self.discriminator = None
         if params.weights.adversarial:
             own = params.code_discriminator
-            self.discriminator = CodeDiscriminator(generator.style_width, own.layers, own.equalised).to(self.device)
+            self.discriminator = CodeDiscriminator(generator.style_width, own.layers, own.equalized).to(self.device)
             self.modules["discriminator"] = self.discriminator
-            self.optimisers["discriminator"] = Optimisers(
+            self.optimizers["discriminator"] = Optimizers(
                 {"discriminator": self.discriminator}, own.learning_rate, (own.betas[0], own.betas[1])
             )
         self.lpips = perceptual(self.device, LPIPS_KNOB) if params.weights.lpips else None
@@ -92,7 +92,7 @@ class InversionTask:
         if self.discriminator is not None:
             values["adversarial"] = self._adversarial_loss(codes)
         total = weighted(values, params.weights)
-        self.optimisers["inverter"].descend(total, cooldown_share(step, params.steps, COOLDOWN))
+        self.optimizers["inverter"].descend(total, cooldown_share(step, params.steps, COOLDOWN))
         if self.discriminator is not None:
             values["discriminator"] = self._update_discriminator(codes.detach(), real, step)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
@@ -143,7 +143,7 @@ class InversionTask:
         if step % R1_EVERY == 0:
             slope = torch.autograd.grad(logits.sum(), real, create_graph=True)[0]
             loss = loss + R1 / 2 * R1_EVERY * slope.square().sum(1).mean()
-        self.optimisers["discriminator"].descend(loss, 1.0)
+        self.optimizers["discriminator"].descend(loss, 1.0)
         return loss.detach()
 
 

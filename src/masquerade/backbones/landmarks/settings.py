@@ -23,4 +23,4 @@ class LandmarksSettings(OwnPublished, RisingUpdates):
     wing_epsilon: Annotated[float, Field(gt=0)]
     """epsilon of the Wing loss in pixels: the curvature of the logarithm (2: Feng et al. 2018)."""
     floor_share: Annotated[float, Field(ge=0, le=1)]
-    """Smallest share of faces with a normalised mean error below 8 %; with fewer the run stops."""
+    """Smallest share of faces with a normalized mean error below 8 %; with fewer the run stops."""

@@ -50,7 +50,7 @@ class Landmarker(nn.Module):
 
 
 def to_pixels(shares: Tensor, size: tuple[int, ...]) -> Tensor:
-    """Shares of the sides -> pixels of a picture of ``size`` (H, W); the centre of pixel 0 is at 0."""
+    """Shares of the sides -> pixels of a picture of ``size`` (H, W); the center of pixel 0 is at 0."""
     return shares * shares.new_tensor([size[1], size[0]]) - 0.5
 
 
@@ -126,7 +126,7 @@ def quality(landmarker: Landmarker, job: TrainingJob) -> dict[str, float]:
     return accuracy(np.concatenate(predicted), np.concatenate(true))
 
 
-def normalised_mean_error(predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
+def normalized_mean_error(predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
     """Percent (N,): mean error of the points (N, 68, 2) over the distance of the true outer eye corners (300-W)."""
     left, right = EYE_CORNERS
     unit = np.linalg.norm(true[:, left] - true[:, right], axis=-1)
@@ -134,6 +134,6 @@ def normalised_mean_error(predicted: np.ndarray, true: np.ndarray) -> np.ndarray
 
 
 def accuracy(predicted: np.ndarray, true: np.ndarray) -> dict[str, float]:
-    """``nme``: mean of `normalised_mean_error`, smaller is better; ``share_below_8``: share of faces below 8 %."""
-    errors = normalised_mean_error(predicted, true)
+    """``nme``: mean of `normalized_mean_error`, smaller is better; ``share_below_8``: share of faces below 8 %."""
+    errors = normalized_mean_error(predicted, true)
     return {"nme": float(errors.mean()), "share_below_8": float((errors < GOOD).mean()), "pictures": float(len(errors))}

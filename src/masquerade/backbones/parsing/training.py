@@ -45,7 +45,7 @@ class Parser(nn.Module):
         self.register_buffer("std", torch.tensor(std)[:, None, None], persistent=False)
 
     def prepared(self, images: Tensor) -> Tensor:
-        """The network's input: pictures at its size, in [0, 1] and normalised."""
+        """The network's input: pictures at its size, in [0, 1] and normalized."""
         images = resized(images, (self.input_size, self.input_size))
         return ((images + 1) / 2 - self.mean) / self.std
 
@@ -130,7 +130,7 @@ def known_masks(archive: FaceArchive, rows) -> np.ndarray:
 
 
 def architecture(params: ParsingSettings) -> dict:
-    """The facts of a checkpoint: the size of the network and the normalisation of its input."""
+    """The facts of a checkpoint: the size of the network and the normalization of its input."""
     facts = {"width": params.width, "stride": params.stride, "input_size": params.input_size}
     return {**facts, "mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}  # as the published weights expect
 

@@ -1,4 +1,4 @@
-"""Code that identity, recogniser_a and recogniser_b share: parameters, ArcFace training and verification figures.
+"""Code that identity, recognizer_a and recognizer_b share: parameters, ArcFace training and verification figures.
 
-The backbones themselves are one folder up; published recognisers that only judge are in judges/.
+The backbones themselves are one folder up; published recognizers that only judge are in judges/.
 """

@@ -1,4 +1,4 @@
-"""The base class of all recognisers: a network with an ArcFace margin."""
+"""The base class of all recognizers: a network with an ArcFace margin."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from masquerade.training.job import TrainingJob
 if TYPE_CHECKING:
     from torch import nn
 
-    from masquerade.backbones.recognition.training import Recogniser
-    from masquerade.networks.imagenet_recogniser import Trunk
+    from masquerade.backbones.recognition.training import Recognizer
+    from masquerade.networks.imagenet_recognizer import Trunk
 
 
-class RecogniserBackbone(Backbone):
+class RecognizerBackbone(Backbone):
     """Trains a network on a part of the people of its group. ``params.recognition`` are `RecognitionSettings`."""
 
     trunk: ClassVar["Trunk"]
@@ -36,9 +36,9 @@ class RecogniserBackbone(Backbone):
         """The untrained network with the facts of a checkpoint."""
         if "network" not in facts:
             return cls.drawn(facts)
-        from masquerade.networks.imagenet_recogniser import ImageNetRecogniser
+        from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 
-        return ImageNetRecogniser(facts["network"], facts["input_size"])
+        return ImageNetRecognizer(facts["network"], facts["input_size"])
 
     def train(self, job: TrainingJob) -> None:
         from masquerade.backbones.recognition import photographs, training
@@ -55,7 +55,7 @@ class RecogniserBackbone(Backbone):
         return training.quality(self.load(job.checkpoint), job)
 
     @classmethod
-    def load(cls, checkpoint: Path) -> "Recogniser":
+    def load(cls, checkpoint: Path) -> "Recognizer":
         from masquerade.backbones.recognition import training
 
         return training.load(cls.network, checkpoint)

@@ -1,11 +1,11 @@
-"""The base class of recogniser A and B, which only judge: Inception-ResNet, or EfficientNet-Lite0 for photographs."""
+"""The base class of recognizer A and B, which only judge: Inception-ResNet, or EfficientNet-Lite0 for photographs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, field_validator
 
-from masquerade.backbones.recognition.base import RecogniserBackbone
+from masquerade.backbones.recognition.base import RecognizerBackbone
 from masquerade.backbones.recognition.settings import PhotographSettings, RecognitionSettings
 from masquerade.training.settings import OwnPublished
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave none
 
 
-class InceptionRecogniser(RecogniserBackbone):
+class InceptionRecognizer(RecognizerBackbone):
     """Inception-ResNet-v1 (FaceNet's architecture; published size: width 1, repeats 5, 10, 5, at 160 pixels).
 
-    For photographs it is EfficientNet-Lite0, which learnt ImageNet before (``photographs`` of its parameters).
+    For photographs it is EfficientNet-Lite0, which learned ImageNet before (``photographs`` of its parameters).
     """
 
     architecture = ("width", "repeats", "recognition.input_size")

@@ -1,4 +1,4 @@
-"""Trains a recogniser for photographs: pictures are augmented as photographs differ, and a face loses its surroundings.
+"""Trains a recognizer for photographs: pictures are augmented as photographs differ, and a face loses its surroundings.
 
 Generated pictures of a person share hair, clothes and background, which a network takes for the person. So the training
 exchanges what lies outside of the face with that of another person of the batch, or erases it.
@@ -19,17 +19,17 @@ from masquerade.backbones.recognition.settings import PhotographSettings, Recogn
 from masquerade.backbones.recognition.training import CROP
 from masquerade.core import seeding
 from masquerade.core.images import to_float, to_uint8
-from masquerade.networks.imagenet_recogniser import ImageNetRecogniser, Trunk
+from masquerade.networks.imagenet_recognizer import ImageNetRecognizer, Trunk
 from masquerade.networks.margin import margin_logits
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+from masquerade.training.optimizers import Optimizers, warmup_cosine_share
 
 TURN, ZOOM, SHIFT = 8.0, 0.08, 0.05
 """Largest rotation in degrees, largest change of the scale as a share, largest shift as a share of the crop's side."""
 GAIN, TINT, LIFT = 0.25, 0.12, 0.2
-"""Largest change of the contrast, of the contrast of a colour, and of the brightness on the scale [-1, 1]."""
-GREY, REDUCED, COMPRESSED = 0.15, 0.4, 0.4
-"""Shares of the pictures in grey, with fewer pixels, and with JPEG's errors."""
+"""Largest change of the contrast, of the contrast of a color, and of the brightness on the scale [-1, 1]."""
+GRAY, REDUCED, COMPRESSED = 0.15, 0.4, 0.4
+"""Shares of the pictures in gray, with fewer pixels, and with JPEG's errors."""
 SMALLEST, QUALITY, NOISE = 0.25, (15, 80), 0.06
 """Fewest pixels of a side as a share, range of JPEG's quality, largest deviation of noise on the scale [-1, 1]."""
 FACE = (0.0, 0.05, 0.62, 0.84)
@@ -39,31 +39,31 @@ EDGE = 0.12
 
 
 class PhotographTask:
-    """ArcFace (Deng et al. 2019, Eq. 3) in which two augmented pictures of a person are each other's class centre.
+    """ArcFace (Deng et al. 2019, Eq. 3) in which two augmented pictures of a person are each other's class center.
 
-    The classes of a step are the people of its batch. Centres that are learnt start at random, and a short training
+    The classes of a step are the people of its batch. Centers that are learned start at random, and a short training
     spends its steps on them.
     """
 
     def __init__(
         self,
         settings: PhotographSettings,
-        recogniser: training.Recogniser,
+        recognizer: training.Recognizer,
         params: RecognitionSettings,
         pictures: np.ndarray,
         labels: np.ndarray,
         seed: int,
     ):
-        self.settings, self.recogniser, self.params, self.seed = settings, recogniser, params, seed
+        self.settings, self.recognizer, self.params, self.seed = settings, recognizer, params, seed
         self.pictures = torch.from_numpy(pictures)
         self.rows = [np.flatnonzero(labels == person) for person in range(labels.max() + 1)]
-        self.device = next(recogniser.parameters()).device
-        blocks: Any = recogniser.network.get_submodule("blocks")
+        self.device = next(recognizer.parameters()).device
+        blocks: Any = recognizer.network.get_submodule("blocks")
         blocks[: settings.frozen].requires_grad_(False)
-        self.modules = {"recogniser": recogniser.train()}
+        self.modules = {"recognizer": recognizer.train()}
         rates = params.learning_rate, params.kernel_rate
-        self.optimisers = {
-            "all": Optimisers.with_kernels(self.modules, *rates, training.BETAS, decay=params.weight_decay)
+        self.optimizers = {
+            "all": Optimizers.with_kernels(self.modules, *rates, training.BETAS, decay=params.weight_decay)
         }
 
     def step(self, step: int) -> dict[str, float]:
@@ -72,13 +72,13 @@ class PhotographTask:
         draw = seeding.generator(self.seed, "photographs", step)
         people = draw.choice(len(self.rows), min(self.params.batch // 2, len(self.rows)), replace=False)
         pairs = np.stack([draw.choice(self.rows[person], 2, replace=len(self.rows[person]) < 2) for person in people])
-        views = augmented(self.pictures[pairs.T.ravel()], draw, self.recogniser.input_size, self.settings)
-        vectors = self.recogniser.network(views.to(self.device, memory_format=torch.channels_last))
+        views = augmented(self.pictures[pairs.T.ravel()], draw, self.recognizer.input_size, self.settings)
+        vectors = self.recognizer.network(views.to(self.device, memory_format=torch.channels_last))
         first, second = functional.normalize(vectors).chunk(2)
         cosine, labels = first @ second.T, torch.arange(len(people), device=self.device)
         logits = margin_logits(torch.cat([cosine, cosine.T]), labels.repeat(2), self.params.scale, self.params.margin)
         loss = functional.cross_entropy(logits, labels.repeat(2))
-        self.optimisers["all"].descend(loss, share)
+        self.optimizers["all"].descend(loss, share)
         right = (cosine.argmax(1) == labels).float().mean()
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
 
@@ -89,9 +89,9 @@ def train(name: str, trunk: Trunk, settings: PhotographSettings, params: Recogni
     training.train(name, started, params, job, facts, partial(PhotographTask, settings))
 
 
-def started(facts: Mapping[str, Any]) -> ImageNetRecogniser:
+def started(facts: Mapping[str, Any]) -> ImageNetRecognizer:
     """The network with ImageNet's weights, in the order of memory in which depthwise convolutions are quick."""
-    network = ImageNetRecogniser(facts["network"], facts["input_size"])
+    network = ImageNetRecognizer(facts["network"], facts["input_size"])
     network.start_from_imagenet()
     return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
@@ -129,21 +129,21 @@ def _surroundings(images: Tensor, draw: np.random.Generator, settings: Photograp
     distance = (((columns - middle[:, 0]) / axes[:, 0]).square() + ((rows - middle[:, 1]) / axes[:, 1]).square()).sqrt()
     face = ((1 + EDGE - distance) / EDGE).clamp(0, 1)[:, None]
     others = images.roll(int(draw.integers(1, count)), 0)
-    colours = torch.from_numpy(draw.uniform(-1, 1, (count, 3, 1, 1))).float()
+    colors = torch.from_numpy(draw.uniform(-1, 1, (count, 3, 1, 1))).float()
     noise = torch.from_numpy(draw.standard_normal((count, 3, side, side), dtype=np.float32))
     kind = torch.from_numpy(draw.random(count))[:, None, None, None]
-    around = torch.where(kind < settings.exchanged, others, colours + 0.2 * noise)
+    around = torch.where(kind < settings.exchanged, others, colors + 0.2 * noise)
     changed = face * images + (1 - face) * around
     return torch.where(kind < settings.exchanged + settings.erased, changed, images)
 
 
 def _light(images: Tensor, draw: np.random.Generator) -> Tensor:
-    """Other contrast, colours and brightness, some pictures in grey."""
+    """Other contrast, colors and brightness, some pictures in gray."""
     count = len(images)
     gain = 1 + draw.uniform(-GAIN, GAIN, (count, 1, 1, 1)) + draw.uniform(-TINT, TINT, (count, 3, 1, 1))
     lift = draw.uniform(-LIFT, LIFT, (count, 1, 1, 1)) + draw.uniform(-TINT, TINT, (count, 3, 1, 1))
-    grey = torch.from_numpy(draw.random((count, 1, 1, 1)) < GREY)
-    images = torch.where(grey, images.mean(1, keepdim=True), images)
+    gray = torch.from_numpy(draw.random((count, 1, 1, 1)) < GRAY)
+    images = torch.where(gray, images.mean(1, keepdim=True), images)
     return (images * torch.from_numpy(gain).float() + torch.from_numpy(lift).float()).clamp(-1, 1)
 
 

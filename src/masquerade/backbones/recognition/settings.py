@@ -1,4 +1,4 @@
-"""The parameters that all recognisers share."""
+"""The parameters that all recognizers share."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from masquerade.training.settings import RisingUpdates
 
 
 class RecognitionSettings(RisingUpdates):
-    """What a training of a recogniser takes."""
+    """What a training of a recognizer takes."""
 
     sources = {
         "weight_decay": "0.0005: Deng et al. 2019, section 3.1",
@@ -39,4 +39,4 @@ class PhotographSettings(Settings):
     exchanged: Share
     """Share of the pictures whose hair, clothes and background come from another person."""
     erased: Share
-    """Share of the pictures whose hair, clothes and background are one colour with noise."""
+    """Share of the pictures whose hair, clothes and background are one color with noise."""

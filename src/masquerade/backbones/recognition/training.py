@@ -20,7 +20,7 @@ from masquerade.networks.margin import ArcMargin
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.loop import Task
-from masquerade.training.optimisers import Optimisers, warmup_cosine_share
+from masquerade.training.optimizers import Optimizers, warmup_cosine_share
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ CROP = Crop(of=256, left=32, top=35, right=220, bottom=223)
 """The crop of an FFHQ-aligned picture in which ArcFace's five points put the face: published code of e4e, FALCO."""
 
 
-class Recogniser(nn.Module):
+class Recognizer(nn.Module):
     """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, 512). Differentiable in the pictures.
 
     ``crop``: of a published network. Pictures are resized to ``crop.of``, cropped, and resized to the input size, both
@@ -73,15 +73,15 @@ class RecognitionTask:
     """ArcFace on the pictures of some identities (Deng et al. 2019)."""
 
     def __init__(
-        self, recogniser: Recogniser, params: RecognitionSettings, pictures: np.ndarray, labels: np.ndarray, seed: int
+        self, recognizer: Recognizer, params: RecognitionSettings, pictures: np.ndarray, labels: np.ndarray, seed: int
     ):
-        self.recogniser, self.params, self.seed = recogniser, params, seed
-        self.device = next(recogniser.parameters()).device
+        self.recognizer, self.params, self.seed = recognizer, params, seed
+        self.device = next(recognizer.parameters()).device
         self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels)
         self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin).to(self.device)
-        self.modules = {"recogniser": recogniser.train(), "head": self.head}
+        self.modules = {"recognizer": recognizer.train(), "head": self.head}
         rates = params.learning_rate, params.kernel_rate
-        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, BETAS, decay=params.weight_decay)}
+        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, decay=params.weight_decay)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss and other curves."""
@@ -90,9 +90,9 @@ class RecognitionTask:
         torch.manual_seed(seeding.derive(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
-        logits = self.head(self.recogniser(images), labels)
+        logits = self.head(self.recognizer(images), labels)
         loss = functional.cross_entropy(logits, labels)
-        self.optimisers["all"].descend(loss, share)
+        self.optimizers["all"].descend(loss, share)
         right = (logits.argmax(1) == labels).float().mean()
         return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
 
@@ -124,7 +124,7 @@ def train(
     params: RecognitionSettings,
     job: TrainingJob,
     facts: Mapping,
-    task_of: Callable[[Recogniser, RecognitionSettings, np.ndarray, np.ndarray, int], Task] = RecognitionTask,
+    task_of: Callable[[Recognizer, RecognitionSettings, np.ndarray, np.ndarray, int], Task] = RecognitionTask,
 ) -> None:
     """Train on the job's people and write the checkpoint.
 
@@ -149,31 +149,31 @@ def train(
     logger.info("training on %d pictures of %d identities", len(rows), len(chosen))
     training.start()
     facts = {**facts, "input_size": params.input_size, "identities": len(chosen)}
-    recogniser = place(_recogniser(build(facts), facts))
-    task = task_of(recogniser, params, archive.pictures(rows), labels, training.seed)
+    recognizer = place(_recognizer(build(facts), facts))
+    task = task_of(recognizer, params, archive.pictures(rows), labels, training.seed)
     training.fit(task, params.steps, None, facts)
-    training.save({"network": recogniser.network}, facts)
+    training.save({"network": recognizer.network}, facts)
 
 
-def quality(recogniser: Recogniser, job: TrainingJob) -> dict[str, float]:
+def quality(recognizer: Recognizer, job: TrainingJob) -> dict[str, float]:
     """`verification` on the validation split."""
     parts, names = [], []
     for faces in FaceArchive(job.faces).batches(64, part="validation"):
-        parts.append(in_batches(place(recogniser), len(faces), faces.images).numpy())
+        parts.append(in_batches(place(recognizer), len(faces), faces.images).numpy())
         names += faces.index["identity"].tolist()
     return verification(np.concatenate(parts), names)
 
 
-def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recogniser:
-    """The recogniser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
+def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recognizer:
+    """The recognizer of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    recogniser = _recogniser(saved.frozen("network", build(saved.facts)), saved.facts)
+    recognizer = _recognizer(saved.frozen("network", build(saved.facts)), saved.facts)
     # on a CPU, convolutions in the channels-last order are a sixth faster
-    return recogniser.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    return recognizer.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
-def _recogniser(network: nn.Module, facts: Mapping) -> Recogniser:
-    return Recogniser(network, facts["input_size"], Crop(**facts["crop"]) if "crop" in facts else None)
+def _recognizer(network: nn.Module, facts: Mapping) -> Recognizer:
+    return Recognizer(network, facts["input_size"], Crop(**facts["crop"]) if "crop" in facts else None)
 
 
 def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:

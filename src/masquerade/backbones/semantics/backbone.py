@@ -50,6 +50,6 @@ class Semantics(Backbone):
         floors = {
             "zero_shot": self.params.floor_zero_shot,
             "retrieval_5": self.params.floor_retrieval,
-            "neighbour": self.params.floor_neighbour,
+            "neighbor": self.params.floor_neighbor,
         }
         return {name: floor for name, floor in floors.items() if floor > 0}

@@ -20,9 +20,9 @@ from masquerade.training.checkpoints import Saved
 logger = logging.getLogger(__name__)
 
 OURS = {"mean": [0.5] * 3, "std": [0.5] * 3}
-"""Normalisation of networks trained here: from [0, 1] to [-1, 1]."""
+"""Normalization of networks trained here: from [0, 1] to [-1, 1]."""
 CLIPS = {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711]}
-"""Normalisation of pictures in [0, 1] for the published weights of CLIP and FaRL, from the code of each."""
+"""Normalization of pictures in [0, 1] for the published weights of CLIP and FaRL, from the code of each."""
 CLIP_VOCABULARY = 49408
 
 
@@ -46,7 +46,7 @@ class SemanticEncoder(nn.Module):
         self.tokenizer = tokenizer(facts["text"]) if facts["text"] else None
 
     def prepared(self, images: Tensor) -> Tensor:
-        """The network's input: (N, 3, image_size, image_size), resized (bilinear, antialiased), normalised."""
+        """The network's input: (N, 3, image_size, image_size), resized (bilinear, antialiased), normalized."""
         if images.shape[-2:] != (self.image_size,) * 2:
             images = deterministic.resized(images, (self.image_size,) * 2)
         return (images * 0.5 + 0.5 - self.mean) / self.std

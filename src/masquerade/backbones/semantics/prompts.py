@@ -21,6 +21,6 @@ def refuse_unknown(sentences: Sequence[str], tokenizer: object) -> None:
     if unknown:
         hints = " ".join(f"'{word}': {nearest(word, list(tokenizer.ids))}" for word in unknown)
         raise ParameterError(
-            f"The text-image model learnt no caption with the words {', '.join(unknown)}. {hints} Change the prompt, "
+            f"The text-image model learned no caption with the words {', '.join(unknown)}. {hints} Change the prompt, "
             "the source or the templates."
         )

@@ -19,7 +19,7 @@ from masquerade.training import checkpoints, weight_files
 logger = logging.getLogger(__name__)
 
 FARL_HEADS = ("visual.lm_transformer.", "visual.ln_lm.", "visual.lm_head.", "visual.mask_token")
-"""First letters of the tensors of FaRL's masked image modelling (farl/network/farl/model.py), which are not used."""
+"""First letters of the tensors of FaRL's masked image modeling (farl/network/farl/model.py), which are not used."""
 NUMBERS = ("input_resolution", "context_length", "vocab_size")
 """The entries of OpenAI's state dict that are not weights."""
 

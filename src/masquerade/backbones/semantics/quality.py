@@ -1,4 +1,4 @@
-"""Quality figures of a text-image model on unseen people: attributes by sentences, captions, nearest neighbours."""
+"""Quality figures of a text-image model on unseen people: attributes by sentences, captions, nearest neighbors."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -34,8 +34,8 @@ PLAIN = {
 _CUTS = ("short straight", "short wavy", "long straight", "long wavy")
 
 
-def _hair(*colours: str) -> tuple[str, ...]:
-    return tuple(f" and {cut} {colour} hair" for colour in colours for cut in _CUTS)
+def _hair(*colors: str) -> tuple[str, ...]:
+    return tuple(f" and {cut} {color} hair" for color in colors for cut in _CUTS)
 
 
 _HAIRY = _hair("black", "brown")
@@ -44,19 +44,19 @@ PROMPTS = {
     "5_o_Clock_Shadow": ("details", (" and stubble",), _SHAVEN),
     "Bald": ("hair", (" and a bald head",), _HAIRY),
     "Bangs": ("details", (" and bangs",), ("",)),
-    "Black_Hair": ("hair", _hair("black"), _hair("brown", "dark brown", "blond", "grey", "red")),
-    "Blond_Hair": ("hair", _hair("blond"), _hair("black", "brown", "dark brown", "grey", "red")),
-    "Brown_Hair": ("hair", _hair("brown", "dark brown"), _hair("black", "blond", "grey", "red")),
+    "Black_Hair": ("hair", _hair("black"), _hair("brown", "dark brown", "blond", "gray", "red")),
+    "Blond_Hair": ("hair", _hair("blond"), _hair("black", "brown", "dark brown", "gray", "red")),
+    "Brown_Hair": ("hair", _hair("brown", "dark brown"), _hair("black", "blond", "gray", "red")),
     "Bushy_Eyebrows": ("details", (" and bushy eyebrows",), ("",)),
     "Eyeglasses": ("wearing", (", wearing eyeglasses",), ("",)),
     "Goatee": ("details", (" and a goatee",), _SHAVEN),
-    "Gray_Hair": ("hair", _hair("grey"), _hair("black", "brown", "dark brown", "blond", "red")),
+    "Gray_Hair": ("hair", _hair("gray"), _hair("black", "brown", "dark brown", "blond", "red")),
     "Male": ("who", ("man", "young man", "old man"), ("woman", "young woman", "old woman")),
     "Mouth_Slightly_Open": ("mouth", (", mouth slightly open",), ("",)),
-    "Mustache": ("details", (" and a moustache",), _SHAVEN),
-    "No_Beard": ("details", _SHAVEN, (" and a full beard", " and a goatee", " and a moustache", " and stubble")),
+    "Mustache": ("details", (" and a mustache",), _SHAVEN),
+    "No_Beard": ("details", _SHAVEN, (" and a full beard", " and a goatee", " and a mustache", " and stubble")),
     "Pale_Skin": ("skin", ("very light",), ("light", "olive", "tan", "brown", "dark")),
-    "Receding_Hairline": ("hair", (" and receding brown hair", " and receding grey hair"), _HAIRY),
+    "Receding_Hairline": ("hair", (" and receding brown hair", " and receding gray hair"), _HAIRY),
     "Smiling": ("mood", ("smiling",), ("with a neutral expression", "looking sad", "looking stern")),
     "Straight_Hair": (
         "hair",
@@ -82,7 +82,7 @@ PROMPTS = {
 def quality(encoder: SemanticEncoder, job: TrainingJob, floors: Mapping[str, float]) -> dict[str, float]:
     """Quality figures on the validation split.
 
-    Always `neighbour`; `zero_shot` if the network has a text encoder; `retrieval` if the faces also have captions.
+    Always `neighbor`; `zero_shot` if the network has a text encoder; `retrieval` if the faces also have captions.
     Raises ParameterError if a figure has a floor and cannot be measured.
     """
     encoder = inputs.place(encoder)
@@ -96,7 +96,7 @@ def quality(encoder: SemanticEncoder, job: TrainingJob, floors: Mapping[str, flo
             ]
         )
         known = attributes_of(rows)
-        figures = neighbour(features, rows["identity"].tolist(), known)
+        figures = neighbor(features, rows["identity"].tolist(), known)
         if encoder.tokenizer is not None:
             figures |= zero_shot(encoder, features, known)
             if "caption" in rows:
@@ -167,8 +167,8 @@ def retrieval(encoder: SemanticEncoder, features: Tensor, captions: list[str]) -
     }
 
 
-def neighbour(features: Tensor, identities: list[str], known: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """``neighbour``: how well the nearest picture of ANOTHER person, as FALCO pairs, predicts the attributes.
+def neighbor(features: Tensor, identities: list[str], known: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """``neighbor``: how well the nearest picture of ANOTHER person, as FALCO pairs, predicts the attributes.
 
     The distance is Euclidean, of the class features (FALCO section 3.2). The figure is the mean balanced accuracy over
     the attributes.
@@ -178,4 +178,4 @@ def neighbour(features: Tensor, identities: list[str], known: Mapping[str, np.nd
     distances[torch.from_numpy(names[:, None] == names[None, :])] = torch.inf
     nearest = distances.argmin(1).cpu().numpy()
     scores = [balanced_accuracy(truth[nearest], truth) for truth in known.values()]
-    return {"neighbour": float(np.mean(scores))} if scores else {}
+    return {"neighbor": float(np.mean(scores))} if scores else {}

@@ -75,5 +75,5 @@ class SemanticsSettings(Published, RisingUpdates):
     """Smallest mean balanced accuracy of attributes predicted with sentences; below it the run stops; 0: no floor."""
     floor_retrieval: Share
     """Smallest share of pictures whose caption is among the nearest five; below it the run stops; 0: no floor."""
-    floor_neighbour: Share
+    floor_neighbor: Share
     """Smallest mean balanced accuracy of attributes taken from the nearest other person; 0: no floor."""

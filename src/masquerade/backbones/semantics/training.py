@@ -25,7 +25,7 @@ from masquerade.core import seeding
 from masquerade.core.errors import ArchiveError
 from masquerade.networks import inputs
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers
+from masquerade.training.optimizers import Optimizers
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class ContrastiveTask:
             self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
         rates = params.learning_rate, params.kernel_rate
         more: dict[str, Any] = {"spared": SPARED, "decay": params.weight_decay, "epsilon": params.epsilon}
-        self.optimisers = {"all": Optimisers.with_kernels(self.modules, *rates, params.betas, (2, 4), **more)}
+        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, params.betas, (2, 4), **more)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses and other curves."""
@@ -92,7 +92,7 @@ class ContrastiveTask:
             words = self.modules["words"](features, patches, encode_sentences(network, self.words), holds)
             losses["words"] = words.item()
             loss = loss + self.params.word_weight * words
-        self.optimisers["all"].descend(loss, share)
+        self.optimizers["all"].descend(loss, share)
         with torch.no_grad():
             network.logit_scale.clamp_(max=math.log(_LARGEST_SCALE))
         right = (logits.argmax(1) == torch.arange(len(logits), device=self.device)).float().mean()
@@ -178,7 +178,7 @@ def augmented(pictures: Tensor, turned: Tensor, draw: np.random.Generator) -> Te
 
 @torch.no_grad()
 def start(visual: Any, position_std: float, attention_gain: float) -> None:
-    """Initialise the position and class embeddings, and scale the weights of queries and keys.
+    """Initialize the position and class embeddings, and scale the weights of queries and keys.
 
     With large weights every head attends to a position of its own from the first step on, not to all positions alike.
     """

@@ -36,7 +36,7 @@ MOVED = {
     "light": range(6, 14), "side": range(6, 14),
 }  # fmt: skip
 """Direction -> the layers whose codes it moves."""
-SHARED = {"outline": range(3), "features": range(3, 7), "colours": range(7, 14)}
+SHARED = {"outline": range(3), "features": range(3, 7), "colors": range(7, 14)}
 """Group of layers -> its layers; another person's code has a share in each group."""
 ATTEMPTS = 5  # draws of a picture, after which another person is drawn
 PEOPLE = 50  # draws of a person, after which the limits are wrong
@@ -72,7 +72,7 @@ class Studio:
 
     @torch.inference_mode()
     def picture(self, codes: np.ndarray) -> np.ndarray:
-        """Codes (layers, STYLE) -> uint8 (SIZE, SIZE, 3). One at a time, so no picture depends on its neighbours."""
+        """Codes (layers, STYLE) -> uint8 (SIZE, SIZE, 3). One at a time, so no picture depends on its neighbors."""
         w_plus = torch.from_numpy(codes[None].astype(np.float32))
         if self.params.head:
             drawn = self.generator.synthesize(w_plus)

@@ -19,9 +19,9 @@ LIFT, SMILE = 4.0, 0.84
 same unit."""
 GLASSES, HAIR = 0.02, 0.02
 """Least shares of the picture that a parser calls glasses or hair."""
-BLACK, BLOND, GREY = (55.0, 8.5), (1.5, 140.0), (9.0, 50.0)
-"""The median colour of hair in CIELAB. Black: lightness (0 to 255) and chroma are at most these. Blond: lightness plus
-1.5 times the chroma is more than 140. Grey, which is neither blond nor brown: chroma is below 9, age 50 or more."""
+BLACK, BLOND, GRAY = (55.0, 8.5), (1.5, 140.0), (9.0, 50.0)
+"""The median color of hair in CIELAB. Black: lightness (0 to 255) and chroma are at most these. Blond: lightness plus
+1.5 times the chroma is more than 140. Gray, which is neither blond nor brown: chroma is below 9, age 50 or more."""
 SIDE = 12.0
 """Degrees of yaw from which a face looks to a side, as for the drawn people."""
 
@@ -57,17 +57,17 @@ def smile(points: np.ndarray) -> float:
 
 
 def hair(picture: np.ndarray, mask: np.ndarray, age: float) -> dict[str, bool]:
-    """Three of CelebA's colours of hair; all are False of grey hair and if hardly any hair is seen."""
-    lightness, chroma = hair_colour(picture, mask)
+    """Three of CelebA's colors of hair; all are False of gray hair and if hardly any hair is seen."""
+    lightness, chroma = hair_color(picture, mask)
     seen = share(mask, "hair") > HAIR
     black = seen and lightness <= BLACK[0] and chroma <= BLACK[1]
-    coloured = seen and not black and not (chroma < GREY[0] and age >= GREY[1])
-    blond = coloured and lightness + BLOND[0] * chroma > BLOND[1]
-    return {"Black_Hair": black, "Blond_Hair": blond, "Brown_Hair": coloured and not blond}
+    colored = seen and not black and not (chroma < GRAY[0] and age >= GRAY[1])
+    blond = colored and lightness + BLOND[0] * chroma > BLOND[1]
+    return {"Black_Hair": black, "Blond_Hair": blond, "Brown_Hair": colored and not blond}
 
 
-def hair_colour(picture: np.ndarray, mask: np.ndarray) -> tuple[float, float]:
-    """Lightness (0 to 255) and chroma of the median colour of the hair in CIELAB; (0, 0) without hair."""
+def hair_color(picture: np.ndarray, mask: np.ndarray) -> tuple[float, float]:
+    """Lightness (0 to 255) and chroma of the median color of the hair in CIELAB; (0, 0) without hair."""
     pixels = picture[mask == CLASSES.index("hair")]
     if not len(pixels):
         return 0.0, 0.0
@@ -83,8 +83,8 @@ def caption(known: dict, yaw: float, formal: bool) -> str:
         who = "man" if known["Male"] else "woman"
     age = known["age"]
     stage = "young " if age < 30 else "" if age < 45 else "middle-aged " if age < 62 else "old "
-    colours = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown"}
-    grown = [f" with {colour} hair" for name, colour in colours.items() if known[name]]
+    colors = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown"}
+    grown = [f" with {color} hair" for name, color in colors.items() if known[name]]
     wearing = ", wearing eyeglasses" if known["Eyeglasses"] else ""
     mood = "smiling" if known["Smiling"] else "with a neutral expression"
     open_ = ", mouth slightly open" if known["Mouth_Slightly_Open"] else ""

@@ -52,7 +52,7 @@ def face_pixels(picture: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 
 def of(picture: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """The measures NAMES of a face: float64 (7,). Lengths are in eye distances, colours in 0 to 255.
+    """The measures NAMES of a face: float64 (7,). Lengths are in eye distances, colors in 0 to 255.
 
     Yaw and pitch are offsets of the nose along and across the line of the eyes, which unlike angles cannot fail.
     """

@@ -17,7 +17,7 @@ Strength = Annotated[float, Field(ge=0)]
 class Strengths(Settings):
     """How far the pictures of a person differ along a direction of W, in standard deviations of W along it.
 
-    Our choices: the distances that a recogniser (dlib) finds within and between people are those of photographs.
+    Our choices: the distances that a recognizer (dlib) finds within and between people are those of photographs.
     """
 
     yaw: Strength
@@ -43,8 +43,8 @@ class Shares(Settings):
     """Layers 0 to 2: hair, shape of the head, pose."""
     features: Share
     """Layers 3 to 6: features of the face."""
-    colours: Share
-    """Layers 7 to 13: colours of hair, clothes and background, light, grain."""
+    colors: Share
+    """Layers 7 to 13: colors of hair, clothes and background, light, grain."""
 
 
 class Limits(Settings):
@@ -59,7 +59,7 @@ class Limits(Settings):
     brightest: Share
     """Largest mean brightness of the face, of the range."""
     clipped: Share
-    """Largest share of the face's pixels that are white in all colours."""
+    """Largest share of the face's pixels that are white in all colors."""
 
 
 class GeneratedParams(Settings):

@@ -25,12 +25,12 @@ FADE = 0.12  # share of the crop over which the padding goes from sharp to blurr
 
 @dataclass(frozen=True)
 class Square:
-    """An oriented square: ``centre`` (x, y), and ``right``, the vector from the centre to the middle of the right side.
+    """An oriented square: ``center`` (x, y), and ``right``, the vector from the center to the middle of the right side.
 
-    Both are in pixels of the photograph; pixel centres have whole numbers.
+    Both are in pixels of the photograph; pixel centers have whole numbers.
     """
 
-    centre: np.ndarray
+    center: np.ndarray
     right: np.ndarray
 
     @property
@@ -41,16 +41,16 @@ class Square:
         """float64 (2, 3): pixel (x, y) of a crop of ``size`` x ``size`` -> pixel of the photograph."""
         down = np.array([-self.right[1], self.right[0]])
         axes = np.stack([self.right, down], axis=1) * (2.0 / size)
-        return np.column_stack([axes, self.centre + axes @ np.full(2, 0.5 - size / 2.0)])
+        return np.column_stack([axes, self.center + axes @ np.full(2, 0.5 - size / 2.0)])
 
     def turned_back(self, quarters: int, shape: tuple[int, ...]) -> "Square":
         """The square of ``np.rot90(picture, quarters)``, in the picture itself. ``shape``: of the picture."""
-        centre, right = self.centre, self.right
+        center, right = self.center, self.right
         for turn in range(quarters, 0, -1):  # one turn takes pixel (x, y) to (y, width - 1 - x)
             width = shape[1] if turn % 2 else shape[0]
-            centre = np.array([width - 1 - centre[1], centre[0]])
+            center = np.array([width - 1 - center[1], center[0]])
             right = np.array([-right[1], right[0]])
-        return Square(centre, right)
+        return Square(center, right)
 
 
 def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
@@ -79,8 +79,8 @@ def detect_filling(picture: np.ndarray, score: float) -> np.ndarray:
     bordered = Square(middle, np.array([(0.5 + BORDER) * max(height, width), 0.0]))
     boxes = detect(crop(picture, bordered, SECOND_SIDE), SECOND_SIDE, score)
     boxes = out_of_crop(boxes.reshape(-1, 2), bordered, SECOND_SIDE).reshape(-1, 4)
-    centres = boxes.reshape(-1, 2, 2).mean(axis=1)
-    boxes = boxes[(np.abs(centres - middle) <= middle).all(axis=1)]  # the border shows mirrored faces
+    centers = boxes.reshape(-1, 2, 2).mean(axis=1)
+    boxes = boxes[(np.abs(centers - middle) <= middle).all(axis=1)]  # the border shows mirrored faces
     return central_box(boxes, picture.shape)[None] if len(boxes) else boxes
 
 
@@ -98,7 +98,7 @@ def central_box(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def box_around(boxes: np.ndarray, point: tuple[float, float]) -> np.ndarray:
-    """Of the boxes (N, 4) that hold ``point``, the one with the nearest centre. Raises PictureError if none does."""
+    """Of the boxes (N, 4) that hold ``point``, the one with the nearest center. Raises PictureError if none does."""
     corners = boxes.reshape(-1, 2, 2)
     holding = ((corners[:, 0] <= point) & (corners[:, 1] >= point)).all(axis=1)
     if not holding.any():
@@ -129,8 +129,8 @@ def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
     boxes = detect(upright, SECOND_SIDE, 0.0)
     if not len(boxes):
         return found
-    off_centre = np.abs(boxes.reshape(-1, 2, 2).mean(axis=1) - SECOND_SIDE / 2.0).sum(axis=1)
-    return out_of_crop(points(upright, boxes[off_centre.argmin()]), face, SECOND_SIDE)
+    off_center = np.abs(boxes.reshape(-1, 2, 2).mean(axis=1) - SECOND_SIDE / 2.0).sum(axis=1)
+    return out_of_crop(points(upright, boxes[off_center.argmin()]), face, SECOND_SIDE)
 
 
 def points(picture: np.ndarray, box: np.ndarray) -> np.ndarray:

@@ -11,14 +11,14 @@ IDENTITIES, PARTITION = "identity_CelebA.txt", "list_eval_partition.txt"
 ATTRIBUTES = frozenset([*annotations.INNER, *annotations.OUTER, "Attractive", "Blurry"])
 PUBLISHED_IN = {IDENTITIES: "Anno", PARTITION: "Eval"}
 # The words of a caption for an attribute.
-COLOURS = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown", "Gray_Hair": "grey"}
+COLORS = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown", "Gray_Hair": "gray"}
 DETAILS = {
     "Bald": "a bald head",
     "Receding_Hairline": "a receding hairline",
     "Bangs": "bangs",
     "Bushy_Eyebrows": "bushy eyebrows",
     "Goatee": "a goatee",
-    "Mustache": "a moustache",
+    "Mustache": "a mustache",
     "5_o_Clock_Shadow": "stubble",
 }
 WORN = {
@@ -82,9 +82,9 @@ def caption(known: dict[str, bool]) -> str:
     has = {name.removeprefix("attribute."): true for name, true in known.items()}
     who = f"{'young' if has['Young'] else 'old'} {'man' if has['Male'] else 'woman'}"
     form = [word for name, word in (("Straight_Hair", "straight"), ("Wavy_Hair", "wavy")) if has[name]]
-    colour = [word for name, word in COLOURS.items() if has[name]]
+    color = [word for name, word in COLORS.items() if has[name]]
     details = ["very light skin"] * has["Pale_Skin"]
-    details += [" ".join([*form, *colour, "hair"])] * bool((form or colour) and not has["Bald"])
+    details += [" ".join([*form, *color, "hair"])] * bool((form or color) and not has["Bald"])
     details += [words for name, words in DETAILS.items() if has[name]]
     shaven = has["No_Beard"] or any(has[name] for name in ("Goatee", "Mustache", "5_o_Clock_Shadow"))
     details += [] if shaven else ["a beard"]

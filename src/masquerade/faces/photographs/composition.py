@@ -1,7 +1,7 @@
 """Puts new faces into their photograph so that it looks whole.
 
 A new face replaces the old one inside a closed seam: it encloses the old face, and runs where the photograph and the
-new picture agree best. Colours, sharpness and grain of the new picture become those of the photograph beside the face.
+new picture agree best. Colors, sharpness and grain of the new picture become those of the photograph beside the face.
 All of that is measured outside of the old face, so that nothing of it is left (`face_mask`).
 """
 
@@ -55,8 +55,8 @@ def face_outline(points: np.ndarray) -> np.ndarray:
     down = points[CHIN] - points[BROWS].mean(axis=0)
     every = np.concatenate([points, points[BROWS] - FOREHEAD * down])
     hull = cv2.convexHull(every.astype(np.float32))[:, 0].astype(np.float64)
-    centre = hull.mean(axis=0)
-    return centre + GROWTH * (hull - centre)
+    center = hull.mean(axis=0)
+    return center + GROWTH * (hull - center)
 
 
 def face_mask(points: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -67,9 +67,9 @@ def face_mask(points: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def depth(face: Square, points: np.ndarray) -> np.ndarray:
-    """How deep points (..., 2) of the photograph lie in a square: 1 in its centre, 0 on its edge, negative outside."""
+    """How deep points (..., 2) of the photograph lie in a square: 1 in its center, 0 on its edge, negative outside."""
     right = face.right / float(face.right @ face.right)
-    offset = points - face.centre
+    offset = points - face.center
     across, down = offset @ right, offset @ np.array([-right[1], right[0]])
     return 1.0 - np.maximum(np.abs(across), np.abs(down))
 
@@ -78,7 +78,7 @@ def composed(photograph: np.ndarray, faces: Sequence[Replacement]) -> Composed:
     """The photograph, uint8 (H, W, 3), with each new face at the place of the old one.
 
     A pixel of several old faces is taken from the square in which it lies deepest. Otherwise no new picture covers the
-    old face of another: it shows the ORIGINAL of a neighbour, because a method changes one face of its crop.
+    old face of another: it shows the ORIGINAL of a neighbor, because a method changes one face of its crop.
     """
     picture, opaque = photograph.astype(np.float32), np.zeros(photograph.shape[:2], dtype=np.float32)
     owner = _owners(faces, photograph.shape)
@@ -149,9 +149,9 @@ def _blurred(picture: np.ndarray, spread: float) -> np.ndarray:
 
 
 def _fine(picture: np.ndarray) -> np.ndarray:
-    """The fine detail of a picture: its grey levels without those that a blur leaves."""
-    grey = picture.mean(axis=2) if picture.ndim == 3 else picture
-    return grey - cv2.GaussianBlur(grey, (0, 0), FINE)
+    """The fine detail of a picture: its gray levels without those that a blur leaves."""
+    gray = picture.mean(axis=2) if picture.ndim == 3 else picture
+    return gray - cv2.GaussianBlur(gray, (0, 0), FINE)
 
 
 def _measured(picture: np.ndarray, beside: np.ndarray) -> tuple[float, float]:
@@ -180,8 +180,8 @@ def _resized(crop: np.ndarray, size: int) -> np.ndarray:
 def _bounds(face: Square, shape: tuple[int, ...]) -> tuple[int, int, int, int]:
     """Left, top, right and bottom (exclusive) of the pixels of the photograph that the square can touch."""
     reach = np.abs(face.right).sum()
-    low = np.floor(face.centre - reach).astype(int)
-    high = np.ceil(face.centre + reach).astype(int) + 1
+    low = np.floor(face.center - reach).astype(int)
+    high = np.ceil(face.center + reach).astype(int) + 1
     return max(low[0], 0), max(low[1], 0), min(high[0], shape[1]), min(high[1], shape[0])
 
 

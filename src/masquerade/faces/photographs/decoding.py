@@ -29,7 +29,7 @@ _SPACES = {
     b"GRAY": ("L", ("1", "L", "LA")),
     b"CMYK": ("CMYK", ("CMYK",)),
 }
-"""Colour space of an ICC profile -> the mode that it converts, and the modes of the pictures to which it applies."""
+"""Color space of an ICC profile -> the mode that it converts, and the modes of the pictures to which it applies."""
 _METADATA = ("exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif")
 """Where Pillow keeps an orientation besides `Image.getexif`."""
 _GRAY_TAG, _WHITE_IS_ZERO = 262, 0  # of a TIFF: PhotometricInterpretation
@@ -52,8 +52,8 @@ _BROKEN = (
 def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
     """Pixels of a photograph: uint8 (H, W, 3) sRGB, upright as its EXIF orientation says.
 
-    A file with several frames or pages is refused (`kinds`). An embedded colour profile is applied in every mode.
-    Transparent parts become white, and 16-bit grey becomes 8-bit grey. Of the metadata, the orientation and the profile
+    A file with several frames or pages is refused (`kinds`). An embedded color profile is applied in every mode.
+    Transparent parts become white, and 16-bit gray becomes 8-bit gray. Of the metadata, the orientation and the profile
     alone are read; they are ignored if they cannot be used, and the rest may be odd or damaged. The file must be inside
     the folder ``root``, also after links are followed. ``megapixels`` limits the size in the header, which is checked
     before a pixel is decoded.
@@ -221,14 +221,14 @@ def _to_rgb(picture: Image.Image, inverted: bool) -> Image.Image:
     """sRGB, 8 bits, no alpha."""
     profile = picture.info.get("icc_profile")
     if picture.mode in _SIXTEEN_BITS:
-        grey = np.rint(np.asarray(picture).astype(np.float32) / 257.0).astype(np.uint8)  # 65535 -> 255
-        picture = Image.fromarray(255 - grey if inverted else grey)
+        gray = np.rint(np.asarray(picture).astype(np.float32) / 257.0).astype(np.uint8)  # 65535 -> 255
+        picture = Image.fromarray(255 - gray if inverted else gray)
     alpha = picture.convert("RGBA").getchannel("A") if picture.has_transparency_data else None
-    colours = _follow_profile(picture, profile) if profile else picture.convert("RGB")
+    colors = _follow_profile(picture, profile) if profile else picture.convert("RGB")
     if alpha is not None:
-        white = Image.new("RGB", colours.size, "white")
-        colours = Image.composite(colours, white, alpha)
-    return colours
+        white = Image.new("RGB", colors.size, "white")
+        colors = Image.composite(colors, white, alpha)
+    return colors
 
 
 def _follow_profile(picture: Image.Image, profile: bytes) -> Image.Image:
@@ -238,8 +238,8 @@ def _follow_profile(picture: Image.Image, profile: bytes) -> Image.Image:
         mode, modes = _SPACES[profile[16:20]]
         if picture.mode not in modes:
             return picture.convert("RGB")
-        colours = picture.convert(mode)
-        converted = ImageCms.profileToProfile(colours, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+        colors = picture.convert(mode)
+        converted = ImageCms.profileToProfile(colors, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
         assert converted is not None  # it is None only for a conversion in place
         return converted
     except (ImageCms.PyCMSError, OSError, TypeError, ValueError, LookupError):

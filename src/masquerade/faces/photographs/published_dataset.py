@@ -58,7 +58,7 @@ class ListedPicture:
 class PublishedDataset(Dataset):
     """A dataset in the layout of its publishers. A subclass defines its files, its lists and how a picture is read."""
 
-    labelled_by = ("dlib_face",)  # the 68 landmarks
+    labeled_by = ("dlib_face",)  # the 68 landmarks
 
     @abstractmethod
     def tree(self) -> Tree:
@@ -182,7 +182,7 @@ def _record(read: Callable, size: int, listed: ListedPicture, contents: list[byt
 
 
 def _mask(listed: ListedPicture, contents: list[bytes], size: int) -> np.ndarray:
-    """uint8 (size, size): the parts on top of one another in the order of their classes, by nearest neighbour."""
+    """uint8 (size, size): the parts on top of one another in the order of their classes, by nearest neighbor."""
     import cv2
 
     whole: np.ndarray | None = None

@@ -1,7 +1,7 @@
-"""The seam between a new face and its photograph, and the colours of the new face at the seam.
+"""The seam between a new face and its photograph, and the colors of the new face at the seam.
 
 Both pictures show one square, float32 (S, S, 3). The seam runs around the old face where they agree best, as in
-Efros and Freeman 2001 (image quilting); the colours are interpolated from the seam, as in Farbman et al. 2009
+Efros and Freeman 2001 (image quilting); the colors are interpolated from the seam, as in Farbman et al. 2009
 (coordinates for instant image cloning).
 """
 
@@ -14,30 +14,30 @@ ANGLES, RADII = 256, 48
 WIDTH = 0.015
 """Half of the width over which the pictures are mixed at the seam, as a share of the square's side."""
 MARGIN = 3.0  # pixels between the face and the inner edge of the seam
-SMOOTH = 0.02  # share of the side: differences of colours are averaged over this spread
+SMOOTH = 0.02  # share of the side: differences of colors are averaged over this spread
 MOST = 50.0
-"""The largest correction of a colour in grey levels. A larger difference is not one of light."""
+"""The largest correction of a color in gray levels. A larger difference is not one of light."""
 REACH = 0.35  # share of the side: farther from the seam, the common difference counts more than those at the seam
 COARSE = 64  # the grid on which the correction is computed
 
 
 @dataclass(frozen=True)
 class Seam:
-    """A closed curve around ``centre``: its distance to it at each of ANGLES angles, in pixels. ``width``: as WIDTH."""
+    """A closed curve around ``center``: its distance to it at each of ANGLES angles, in pixels. ``width``: as WIDTH."""
 
-    centre: np.ndarray
+    center: np.ndarray
     radii: np.ndarray
     width: float
 
     @property
     def points(self) -> np.ndarray:
         """The curve, (ANGLES, 2)."""
-        return self.centre + self.radii[:, None] * _directions()
+        return self.center + self.radii[:, None] * _directions()
 
     def opacity(self, size: int) -> np.ndarray:
         """How much of the new picture is shown, float32 (size, size): 1 inside the seam, falling to 0 across it."""
         rows, columns = np.mgrid[:size, :size].astype(np.float32)
-        x, y = columns - self.centre[0], rows - self.centre[1]
+        x, y = columns - self.center[0], rows - self.center[1]
         turns = (np.arctan2(y, x) / (2 * np.pi) % 1.0) * ANGLES
         radius = np.interp(turns.ravel(), np.arange(ANGLES + 1), [*self.radii, self.radii[0]]).reshape(size, size)
         share = np.clip((radius - np.hypot(x, y)) / (2 * self.width) + 0.5, 0.0, 1.0)
@@ -53,12 +53,12 @@ def best(old: np.ndarray, new: np.ndarray, beside: np.ndarray, outline: np.ndarr
 
     size = old.shape[0]
     width = max(1.0, WIDTH * size)
-    centre = np.clip(outline.mean(axis=0), 0.25 * size, 0.75 * size)
-    far = _to_edge(centre, size) - width
-    near = np.minimum(_to_outline(outline, centre) + width + MARGIN, far)
+    center = np.clip(outline.mean(axis=0), 0.25 * size, 0.75 * size)
+    far = _to_edge(center, size) - width
+    near = np.minimum(_to_outline(outline, center) + width + MARGIN, far)
     shares = np.linspace(0.0, 1.0, RADII)
     radii = near[:, None] + (far - near)[:, None] * shares
-    places = centre + radii[..., None] * _directions()[:, None]
+    places = center + radii[..., None] * _directions()[:, None]
     apart = cv2.GaussianBlur(_mismatch(old, new, beside), (0, 0), width)
     x, y = np.moveaxis(places.astype(np.float32), -1, 0)
     costs = cv2.remap(apart, x, y, cv2.INTER_LINEAR) + 1.0
@@ -71,11 +71,11 @@ def best(old: np.ndarray, new: np.ndarray, beside: np.ndarray, outline: np.ndarr
     chosen = np.array([column[row] for row in range(half, half + ANGLES)])
     around = np.pad(radii[np.arange(ANGLES), chosen], 8, mode="wrap")
     smooth = np.convolve(around, cv2.getGaussianKernel(17, 2.0)[:, 0], mode="valid")
-    return Seam(centre, np.clip(smooth, near, far), width)
+    return Seam(center, np.clip(smooth, near, far), width)
 
 
 def correction(old: np.ndarray, new: np.ndarray, beside: np.ndarray, seam: Seam) -> np.ndarray:
-    """What the new picture needs to have the colours of the old one at the seam: float32 (S, S, 3), smooth.
+    """What the new picture needs to have the colors of the old one at the seam: float32 (S, S, 3), smooth.
 
     Each pixel has the mean of the differences along the seam, weighed by the inverse square of the distance. A place of
     the seam where the pictures show different things has little weight.
@@ -101,7 +101,7 @@ def _difference(old: np.ndarray, new: np.ndarray, beside: np.ndarray, spread: fl
 
 
 def _mismatch(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """How much two pictures differ once their colours agree nearby: float32 (S, S), grey levels; 0 if not counted."""
+    """How much two pictures differ once their colors agree nearby: float32 (S, S), gray levels; 0 if not counted."""
     local = old - new - _difference(old, new, beside, 0.08 * old.shape[0])
     return np.abs(local).mean(axis=2) * beside
 
@@ -111,16 +111,16 @@ def _directions() -> np.ndarray:
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def _to_edge(centre: np.ndarray, size: int) -> np.ndarray:
-    """Distance from ``centre`` to the edge of the square in each direction, (ANGLES,)."""
+def _to_edge(center: np.ndarray, size: int) -> np.ndarray:
+    """Distance from ``center`` to the edge of the square in each direction, (ANGLES,)."""
     directions = _directions()
-    room = np.where(directions > 0, size - 1 - centre, centre)
+    room = np.where(directions > 0, size - 1 - center, center)
     return (room / np.maximum(np.abs(directions), 1e-9)).min(axis=1)
 
 
-def _to_outline(outline: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """Distance from ``centre`` to a convex outline around it in each direction, (ANGLES,)."""
-    first, second = outline - centre, np.roll(outline, -1, axis=0) - centre
+def _to_outline(outline: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Distance from ``center`` to a convex outline around it in each direction, (ANGLES,)."""
+    first, second = outline - center, np.roll(outline, -1, axis=0) - center
     normal = np.stack([second[:, 1] - first[:, 1], first[:, 0] - second[:, 0]], axis=1)
     offset = (normal * first).sum(axis=1)
     speed = _directions() @ normal.T

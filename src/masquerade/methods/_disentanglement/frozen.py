@@ -49,16 +49,16 @@ class FrozenStageOne:
         """
         check_size(images, self.network.size)
         if self.space is not None:
-            return self._centred(self.space.invert(images))
+            return self._centered(self.space.invert(images))
         return in_batches(self.network.attributes, self._batch, images)
 
     def attributes_of(self, faces: Faces) -> list[Tensor]:
         """`attributes` of faces whose codes the pipeline may have. Also raises PictureError for a missed inversion."""
         if self.space is not None:
-            return self._centred(self._codes.w_plus(faces))
+            return self._centered(self._codes.w_plus(faces))
         return self.attributes(faces.images)
 
-    def _centred(self, codes: Tensor) -> list[Tensor]:
+    def _centered(self, codes: Tensor) -> list[Tensor]:
         assert self.space is not None
         return [codes - self.space.generator.latent_avg.cpu()]
 

@@ -1,4 +1,4 @@
-"""The knobs of Stage I: widths, losses, optimiser and pairs."""
+"""The knobs of Stage I: widths, losses, optimizer and pairs."""
 
 from typing import Annotated, Literal, Self
 

@@ -22,7 +22,7 @@ from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.training import adoption
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
+from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 KNOBS = DisentanglementSettings.model_fields  # of Stage I: those of a method beside them change no training
@@ -35,7 +35,7 @@ Alter = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive steps with one discriminator, one set of weights of the losses, and optimisers of their own.
+    """Consecutive steps with one discriminator, one set of weights of the losses, and optimizers of their own.
 
     ``rate``: the learning rates at its start, as a share of those of the training. ``seen``: frozen, from pictures to
     what the discriminator judges. The discriminator gives a map of scores for each scale.
@@ -46,8 +46,8 @@ class Phase:
     settings: DisentanglementSettings | RefinementSettings
     seen: nn.Module
     discriminator: nn.Module
-    generating: Optimisers
-    discriminating: Optimisers
+    generating: Optimizers
+    discriminating: Optimizers
 
     def scores(self, images: Tensor) -> list[Tensor]:
         return self.discriminator(self.seen(images))
@@ -78,7 +78,7 @@ class StageOneTask:
         if settings.span:
             self.network.spanned(identities)
         self.modules: dict[str, nn.Module] = {"network": self.network}
-        self.optimisers: dict[str, Optimisers] = {}
+        self.optimizers: dict[str, Optimizers] = {}
         pixels, refinement = settings.discriminator, settings.refinement
         scored = MultiScaleDiscriminator(pixels.width, pixels.depth, pixels.scales)
         self.phases = [self._phase("", 0, 1.0, settings, nn.Identity(), scored)]
@@ -98,12 +98,12 @@ class StageOneTask:
         """A phase. The names of what the training's state keeps of it begin with ``prefix``."""
         knobs = self.settings
         seen, discriminator = seen.to(self.device), discriminator.to(self.device)
-        generating = Optimisers.with_kernels(
+        generating = Optimizers.with_kernels(
             {"network": self.network}, knobs.learning_rate, knobs.kernel_rate, knobs.betas, spared=SPARED
         )
-        discriminating = Optimisers({"discriminator": discriminator}, knobs.learning_rate, knobs.betas)
+        discriminating = Optimizers({"discriminator": discriminator}, knobs.learning_rate, knobs.betas)
         self.modules[f"{prefix}discriminator"] = discriminator
-        self.optimisers |= {f"{prefix}network": generating, f"{prefix}discriminator": discriminating}
+        self.optimizers |= {f"{prefix}network": generating, f"{prefix}discriminator": discriminating}
         return Phase(first, rate, settings, seen, discriminator, generating, discriminating)
 
     def kind(self, step: int) -> int:
@@ -197,7 +197,7 @@ def train(
 def _taken_over(base: Path, digest: str, network: nn.Module) -> bool:
     """Whether ``base`` comes from the training ``digest``, or from weights/. If so, its generator is loaded.
 
-    The graph gives a base only if its parameters are the same. Weights of weights/ learnt from other people.
+    The graph gives a base only if its parameters are the same. Weights of weights/ learned from other people.
     """
     saved = Saved(base)
     same = saved.facts.get("training") == digest or adoption.ADOPTED in saved.facts

@@ -29,7 +29,7 @@ class LatentDrawing:
     """Continues the surroundings of a hidden face with a frozen generator. Nothing is trained.
 
     The generator's face of a style fills the hidden region. The inversion's encoder gives the code of that picture.
-    The code is then optimised on the surroundings alone (Abdal et al. 2020, arXiv:1911.11544), and on the points
+    The code is then optimized on the surroundings alone (Abdal et al. 2020, arXiv:1911.11544), and on the points
     of the ``guide``, (K, 68) weights of the 68 landmarks, or None. Raises CheckpointError if a network does not fit.
     """
 

@@ -29,13 +29,13 @@ class LossSettings(Settings):
     """Weight of the mean absolute error of the drawn region (0: none of the papers has it; ours: docs/inpainting.md).
     The face does not reach the network, so the error teaches what the surroundings predict."""
     edges: Weight
-    """Weight of the same error of differences between neighbouring pixels (0: none of the papers has it; ours)."""
+    """Weight of the same error of differences between neighboring pixels (0: none of the papers has it; ours)."""
     texture: Weight
     """Weight of the same error of local sharpness, `sharpening.texture` (0: none of the papers has it; ours)."""
 
 
 class LatentSettings(RefinementSettings):
-    """Drawing by the frozen generator of faces: the optimisation of its code on what is around the face (ours).
+    """Drawing by the frozen generator of faces: the optimization of its code on what is around the face (ours).
 
     Every other knob of the method's ``params`` then counts for nothing.
     """

@@ -18,7 +18,7 @@ from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.settings import InpaintingSettings
 from masquerade.networks import deterministic
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
+from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 DECODED = 256  # pictures that are decoded at a time
@@ -41,7 +41,7 @@ class Scenes(NamedTuple):
 
     @property
     def hidden(self) -> Tensor:
-        """The pictures, grey (0) in the region."""
+        """The pictures, gray (0) in the region."""
         return self.images * (1 - self.masks)
 
     def pasted(self, drawn: Tensor) -> Tensor:
@@ -70,9 +70,9 @@ class InpaintingTask(ABC):
         self.modules = {"network": network, "critic": critic}
         knobs: InpaintingSettings = settings
         rate, betas = knobs.learning_rate, knobs.betas
-        self.optimisers = {
-            "network": Optimisers.with_kernels({"network": network}, rate, knobs.kernel_rate, betas),
-            "critic": Optimisers({"critic": critic}, rate, betas),
+        self.optimizers = {
+            "network": Optimizers.with_kernels({"network": network}, rate, knobs.kernel_rate, betas),
+            "critic": Optimizers({"critic": critic}, rate, betas),
         }
 
     @abstractmethod
@@ -125,14 +125,14 @@ class InpaintingTask(ABC):
         arrays = (images, masks, self.guide(landmarks), self.codes(len(rows), draw))
         return Scenes(*[torch.from_numpy(array).to(self.device) for array in arrays], rows=rows)
 
-    def penalised(self, step: int) -> bool:
+    def penalized(self, step: int) -> bool:
         """Whether the critic's loss has a penalty of its gradient at a step."""
         return False
 
     def kind(self, step: int) -> tuple[bool, bool]:
-        """Whether the critic takes part in the step, and whether its gradient is penalised."""
+        """Whether the critic takes part in the step, and whether its gradient is penalized."""
         criticised = step >= self.settings.critic_from
-        return criticised, criticised and self.penalised(step)
+        return criticised, criticised and self.penalized(step)
 
     def step(self, step: int) -> dict[str, float]:
         """One update of the generator, then one of the critic from ``critic_from`` on. Returns the losses by name."""
@@ -141,7 +141,7 @@ class InpaintingTask(ABC):
         values, pasted = self._update_generator(scenes, step, criticised)
         if criticised:
             values["critic"] = self.criticising(scenes, pasted, step)
-            self.optimisers["critic"].descend(values["critic"], 1.0)
+            self.optimizers["critic"].descend(values["critic"], 1.0)
         return {name: value.item() for name, value in values.items()}
 
     def _update_generator(self, scenes: Scenes, step: int, criticised: bool) -> tuple[dict[str, Tensor], Tensor]:
@@ -151,7 +151,7 @@ class InpaintingTask(ABC):
             self.critic.requires_grad_(False)
             values["adversarial"] = self.generating(self.scores(pasted, scenes))
         total = weighted(values, self.settings.losses)
-        self.optimisers["network"].descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
+        self.optimizers["network"].descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
         self.critic.requires_grad_(True)
         return values | {"total": total}, pasted.detach()
 
@@ -162,7 +162,7 @@ def drawn(network: nn.Module, scenes: Scenes) -> Tensor:
 
 
 def differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Tensor]:
-    """The mean absolute errors of the drawn pixels, and of the differences between neighbours of which one is drawn.
+    """The mean absolute errors of the drawn pixels, and of the differences between neighbors of which one is drawn.
 
     And of the texture around the drawn pixels. Only of the ``wanted`` pictures, bool (N,).
     """
@@ -170,9 +170,9 @@ def differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Ten
     error, mask = (pasted - scenes.images) * chosen, scenes.masks * chosen
     edges = places = 0.0
     for along in (2, 3):
-        neighbours = mask.narrow(along, 1, mask.shape[along] - 1), mask.narrow(along, 0, mask.shape[along] - 1)
+        neighbors = mask.narrow(along, 1, mask.shape[along] - 1), mask.narrow(along, 0, mask.shape[along] - 1)
         edges = edges + error.diff(dim=along).abs().sum()
-        places = places + 3 * torch.maximum(*neighbours).sum()
+        places = places + 3 * torch.maximum(*neighbors).sum()
     finer = (texture(pasted) - texture(scenes.images)).abs() * mask
     pixels = torch.clamp(mask.sum(), min=1)
     return {

@@ -17,7 +17,7 @@ BATCH = 32  # pictures at a time
 
 
 class AnonymousNet(Method):
-    """Draws attributes that follow the distribution of a population, and adds a perturbation against recognisers.
+    """Draws attributes that follow the distribution of a population, and adds a perturbation against recognizers.
 
     Li, Lin 2019, AnonymousNet: Natural Face De-Identification with Measurable Privacy, CVPR Workshops
     (arXiv:1904.12620). No code was published. Stage III is StarGAN (Choi et al. 2018); stages I, II and IV are

@@ -34,7 +34,7 @@ class GeneratorSettings(Settings):
     blocks: Annotated[int, Field(ge=1)]
     """Residual blocks (6)."""
     reach: Annotated[float, Field(ge=0, le=3)]
-    """Largest change of the artanh of a colour. 0: the network draws the picture itself (published)."""
+    """Largest change of the artanh of a color. 0: the network draws the picture itself (published)."""
     scaled: bool
     """Whether the label scales and shifts channels. False: it is given as constant channels (published)."""
 

@@ -15,7 +15,7 @@ from masquerade.methods.anonymousnet.settings import AnonymousNetSettings
 from masquerade.networks.inputs import device
 from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
+from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 CROP = (0.0, 0.0, 1.0, 1.0)  # the classifier sees the whole picture, as hair is among the attributes
@@ -39,13 +39,13 @@ class AnonymousNetTask:
         self.critic = StarGanCritic(pictures.shape[1], len(self.chosen), chosen.width, chosen.depth).to(self.device)
         self.modules = {"estimator": self.estimator, "network": self.network, "critic": self.critic}
         rate, own = settings.estimator.learning_rate, {"estimator": self.estimator}
-        self.optimisers = {"estimator": Optimisers(own, rate, (0.9, 0.99), (2, 4), ADAM_RATE)} | {
-            name: Optimisers.with_kernels({name: self.modules[name]}, of.learning_rate, of.kernel_rate, settings.betas)
+        self.optimizers = {"estimator": Optimizers(own, rate, (0.9, 0.99), (2, 4), ADAM_RATE)} | {
+            name: Optimizers.with_kernels({name: self.modules[name]}, of.learning_rate, of.kernel_rate, settings.betas)
             for name, of in (("network", settings), ("critic", settings.critic))
         }
 
     def kind(self, step: int) -> tuple[bool, bool, bool]:
-        """Whether the step is of stage I, or of the critic's labels, and whether the gradient is penalised."""
+        """Whether the step is of stage I, or of the critic's labels, and whether the gradient is penalized."""
         settings = self.settings
         before = step < settings.estimator.steps
         labels = not before and step < first_drawn(settings)
@@ -58,7 +58,7 @@ class AnonymousNetTask:
             return {"estimation": self._estimate(step).item()}
         if labels:
             return {"labels": self._learn_labels(step).item()}
-        return {name: value.item() for name, value in self._synthesise(step).items()}
+        return {name: value.item() for name, value in self._synthesize(step).items()}
 
     def _estimate(self, step: int) -> Tensor:
         """Stage I: binary cross-entropy of every attribute."""
@@ -69,17 +69,17 @@ class AnonymousNetTask:
         images = augmented(torch.from_numpy(self.pictures[rows.numpy()]), draw).to(self.device)
         labels, weights = self.labels[rows].to(self.device), self.weights[rows].to(self.device)
         loss = functional.binary_cross_entropy_with_logits(self.estimator(images), labels, weights)
-        self.optimisers["estimator"].descend(loss, cooldown_share(step, self.settings.estimator.steps, COOLDOWN))
+        self.optimizers["estimator"].descend(loss, cooldown_share(step, self.settings.estimator.steps, COOLDOWN))
         return loss
 
     def _learn_labels(self, step: int) -> Tensor:
         """An update of the critic by the labels of real pictures alone (Choi et al. 2018, Eq. 2)."""
         images, own, _ = self._batch(step, 0)
         loss = functional.binary_cross_entropy_with_logits(self.critic(images)[1], own)
-        self.optimisers["critic"].descend(loss, 1.0)
+        self.optimizers["critic"].descend(loss, 1.0)
         return loss
 
-    def _synthesise(self, step: int) -> dict[str, Tensor]:
+    def _synthesize(self, step: int) -> dict[str, Tensor]:
         """Stage III: the losses of StarGAN (Choi et al. 2018, Eq. 1-7)."""
         updates = range(self.settings.critic_updates)
         criticism = [self._criticise(*self._batch(step, number), step) for number in updates]
@@ -95,7 +95,7 @@ class AnonymousNetTask:
         }
         total = weighted(values, weights)  # Eq. 6
         share = cooldown_share(step - first_drawn(self.settings), self.settings.steps, self.settings.cooldown)
-        self.optimisers["network"].descend(total, share)
+        self.optimizers["network"].descend(total, share)
         self.critic.requires_grad_(True)
         return values | {"critic": criticism[-1]}
 
@@ -113,7 +113,7 @@ class AnonymousNetTask:
             slope = torch.autograd.grad(self.critic(mixed)[0].sum(), mixed, create_graph=True)[0]
             penalty = (slope.flatten(1).norm(dim=1) - 1).square().mean()  # Eq. 7
             loss = loss + weights.gradient_penalty * settings.penalty_every * penalty
-        self.optimisers["critic"].descend(loss, 1.0)
+        self.optimizers["critic"].descend(loss, 1.0)
         return loss.detach()
 
     def _batch(self, step: int, number: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -42,7 +42,7 @@ def rotate_back(rotated: np.ndarray, reference: np.ndarray, theta: np.ndarray | 
 def lengthened(direction: np.ndarray, reference: np.ndarray, theta: float, usual: float) -> np.ndarray:
     """A direction, unit (N, D), with the length that `rotate` gives: z_new as a picture shows it.
 
-    A recogniser gives directions only, but Eq. 17 needs the length. The length follows from alpha, the angle between
+    A recognizer gives directions only, but Eq. 17 needs the length. The length follows from alpha, the angle between
     the face and its reference, unit (N, D). The angle between the direction and the reference is
     alpha - atan2(sin theta sin alpha, cos theta), which rises with alpha. The side of the reference is not known, so
     two values of alpha fit; the one nearer to ``usual`` (radians) is taken.

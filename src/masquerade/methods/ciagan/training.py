@@ -16,7 +16,7 @@ from masquerade.methods.ciagan.settings import CiaganSettings
 from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator, siamese
 from masquerade.networks.inputs import device, embedded
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers
+from masquerade.training.optimizers import Optimizers
 
 
 class CiaganTask(InpaintingTask):
@@ -36,9 +36,9 @@ class CiaganTask(InpaintingTask):
             self.siamese = siamese(settings.embedding).to(device())
             self.modules |= {"siamese": self.siamese}
             own = {"siamese": self.siamese}
-            self.optimisers |= {"siamese": Optimisers(own, settings.learning_rate, settings.betas)}
+            self.optimizers |= {"siamese": Optimizers(own, settings.learning_rate, settings.betas)}
         else:
-            self.centres = centres(encoder, people.pictures, self.owners)
+            self.centers = centers(encoder, people.pictures, self.owners)
 
     def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
         return region.polygon_masks(landmarks, self.size)
@@ -74,7 +74,7 @@ class CiaganTask(InpaintingTask):
     def further(self, pasted: Tensor, scenes: Scenes) -> dict[str, Tensor]:
         labels = self._labels(scenes)
         if self.encoder is not None:
-            cosine = (normalize(self.encoder(pasted)) * self.centres[labels]).sum(dim=1)
+            cosine = (normalize(self.encoder(pasted)) * self.centers[labels]).sum(dim=1)
             return {"identity": (1 - cosine).mean()}
         draw = seeding.generator(self.seed, "wanted", int(scenes.rows[0]), int(scenes.rows[-1]))
         other = self._pictures(labels.cpu().numpy(), draw)
@@ -88,10 +88,10 @@ class CiaganTask(InpaintingTask):
         others = self._pictures(self._labels(scenes).cpu().numpy(), seeding.generator(self.seed, "pairs", step))
         first, second = self.siamese(scenes.images), self.siamese(others)
         loss = contrastive(first, second, self.wanted(scenes), self.settings.margin)
-        self.optimisers["siamese"].descend(loss, 1.0)
+        self.optimizers["siamese"].descend(loss, 1.0)
 
     def _pictures(self, labels: np.ndarray, draw: np.random.Generator) -> Tensor:
-        """A picture of each labelled person, (N, 3, S, S)."""
+        """A picture of each labeled person, (N, 3, S, S)."""
         rows = [draw.choice(np.flatnonzero(self.owners == label)) for label in labels]
         return torch.from_numpy(to_float(self.people.pictures[rows])).to(self.device)
 
@@ -115,7 +115,7 @@ def one_hot(labels: np.ndarray, count: int) -> np.ndarray:
 
 
 @torch.no_grad()
-def centres(encoder: nn.Module, pictures: np.ndarray, owners: np.ndarray) -> Tensor:
+def centers(encoder: nn.Module, pictures: np.ndarray, owners: np.ndarray) -> Tensor:
     """The mean identity vector of each person, unit (people, D). ``owners`` int64 (M,): the person of each picture."""
     where = next(encoder.parameters()).device
     vectors = embedded(encoder, pictures).to(where)
@@ -128,7 +128,7 @@ def generator(settings: CiaganSettings) -> CiaganGenerator:
     return CiaganGenerator(settings.down, settings.up, settings.labels, settings.identity, settings.blocks)
 
 
-def labelled(archive: FaceArchive, part: str, count: int) -> list[str]:
+def labeled(archive: FaceArchive, part: str, count: int) -> list[str]:
     """``count`` people of a part with known landmarks, in the order of a hash of their names.
 
     Raises ParameterError if there are fewer.
@@ -149,4 +149,4 @@ def train(settings: CiaganSettings, job: TrainingJob) -> None:
         encoder = loaded("identity", job.backbones) if settings.compared_by == "identity" else None
         return CiaganTask(settings, people, encoder, job.seed)
 
-    training.train(settings, job, settings.size, task, lambda archive: labelled(archive, job.people, settings.labels))
+    training.train(settings, job, settings.size, task, lambda archive: labeled(archive, job.people, settings.labels))

@@ -1,4 +1,4 @@
-"""CLIP2Protect: the code of a face is searched so that recognisers see a target person and a text sees its make-up."""
+"""CLIP2Protect: the code of a face is searched so that recognizers see a target person and a text sees its make-up."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ class CLIP2Protect(Method):
     """Inverts a face with a generator of its own and moves its fine layers towards a text and another identity.
 
     Shamshad, Naseer, Nandakumar 2023, CLIP2Protect: Protecting Facial Privacy using Text-Guided Makeup via Adversarial
-    Latent Search, CVPR (arXiv:2306.10008). The published code has no licence and a patent application names the method
+    Latent Search, CVPR (arXiv:2306.10008). The published code has no license and a patent application names the method
     (US20260154453A1): this is written from the equations. docs/clip2protect.md lists what differs.
     """
 

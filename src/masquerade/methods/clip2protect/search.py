@@ -50,13 +50,13 @@ class Search:
         """Stage 1: a generator of each face, trained to draw it from its code (pivotal tuning, Roich et al. 2022)."""
         generator = own_generators(self.space.generator, len(clear)).requires_grad_(True)
         rate, fused = self.params.tuning_rate, start.device.type == "cpu"  # one pass over the weights
-        optimiser = torch.optim.Adam(generator.parameters(), lr=rate, fused=fused)
+        optimizer = torch.optim.Adam(generator.parameters(), lr=rate, fused=fused)
         for _ in execution.rounds(self.params.tuning_steps):
             error = generator.synthesize(start) - clear
             parts = [error, error.diff(dim=2), error.diff(dim=3)]  # pixels and edges
-            optimiser.zero_grad(set_to_none=True)
+            optimizer.zero_grad(set_to_none=True)
             torch.stack([part.abs().mean(dim=(1, 2, 3)).sum() for part in parts]).sum().backward()
-            optimiser.step()
+            optimizer.step()
         return generator.requires_grad_(False)
 
     def _searched(self, generator: Generator, clear: Tensor, start: Tensor, goal: Tensor) -> Tensor:
@@ -68,14 +68,14 @@ class Search:
             described = normalize(semantics.cls(clear), dim=-1)
             begun = generator.begin(start, self.first)
         fine = first.clone().requires_grad_(True)
-        optimiser = torch.optim.Adam([fine], lr=params.search_rate)
+        optimizer = torch.optim.Adam([fine], lr=params.search_rate)
         for _ in execution.rounds(params.search_steps):
             made = generator.synthesize([*kept, *fine.unbind(1)], begun=begun)
             loss = params.adversarial * self._identity_loss(self.identity(made), own, wanted)
             loss = loss + params.text * self._text_loss(normalize(semantics.cls(made), dim=-1), described)
             loss = loss + params.latent * (fine - first).square().sum(dim=(1, 2))
             (fine.grad,) = torch.autograd.grad(loss.sum(), fine)
-            optimiser.step()
+            optimizer.step()
         with torch.no_grad():
             return generator.synthesize([*kept, *fine.unbind(1)], begun=begun)
 

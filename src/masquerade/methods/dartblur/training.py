@@ -16,7 +16,7 @@ from masquerade.networks.dartblur import DartBlurUNet
 from masquerade.networks.grid_detector import GridDetector, detection, grid_targets, views
 from masquerade.networks.inputs import device
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
+from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 CLIP = 500.0  # largest norm of the gradient of the U-Net: published code
@@ -35,10 +35,10 @@ class DartBlurTask:
         self.second = GridDetector(settings.detector.widths).to(device())
         self.modules = {"network": self.network, "clear": self.clear, "second": self.second}
         rate, betas = settings.detector.learning_rate, (0.9, 0.999)
-        self.optimisers = {
-            "network": Optimisers({"network": self.network}, settings.learning_rate, settings.betas),
-            "clear": Optimisers({"clear": self.clear}, rate, betas),
-            "second": Optimisers({"second": self.second}, rate, betas),
+        self.optimizers = {
+            "network": Optimizers({"network": self.network}, settings.learning_rate, settings.betas),
+            "clear": Optimizers({"clear": self.clear}, rate, betas),
+            "second": Optimizers({"second": self.second}, rate, betas),
         }
 
     def kind(self, step: int) -> bool:
@@ -52,7 +52,7 @@ class DartBlurTask:
         if self.kind(step):
             images, corners = self._views(draw, self.settings.detector.batch)
             loss = detection(self.clear(images), self._truth(corners))
-            self.optimisers["clear"].descend(loss, cooldown_share(step, first, 0.5))
+            self.optimizers["clear"].descend(loss, cooldown_share(step, first, 0.5))
             return {"detection": loss.item()}
         if step == first:
             self.second.load_state_dict(self.clear.state_dict())
@@ -62,7 +62,7 @@ class DartBlurTask:
         share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
         values, made = self._update_network(images, plain, masks, corners, share)
         second = detection(self.second(made), self._truth(corners))
-        self.optimisers["second"].descend(second, 1.0)
+        self.optimizers["second"].descend(second, 1.0)
         return {name: value.item() for name, value in (values | {"second": second}).items()}
 
     def _update_network(
@@ -82,7 +82,7 @@ class DartBlurTask:
         }
         weights = self.settings.losses
         total = weighted(values, weights)
-        self.optimisers["network"].descend(total, share, clip=CLIP)
+        self.optimizers["network"].descend(total, share, clip=CLIP)
         return values, made.detach()
 
     def _after_a_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:

@@ -40,14 +40,14 @@ class DeepPrivacyTask(InpaintingTask):
     def generating(self, scores: Tensor) -> Tensor:
         return -scores.mean()
 
-    def penalised(self, step: int) -> bool:
+    def penalized(self, step: int) -> bool:
         return self.settings.losses.gradient_penalty > 0 and step % self.settings.penalty_every == 0
 
     def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
         weights = self.settings.losses
         real, fake = self.scores(scenes.images, scenes), self.scores(pasted, scenes)
         loss = fake.mean() - real.mean() + weights.drift * real.square().mean()
-        if self.penalised(step):
+        if self.penalized(step):
             draw = seeding.generator(self.seed, "penalty", step)
             penalty = self._gradient_penalty(scenes, pasted, draw)
             loss = loss + weights.gradient_penalty * self.settings.penalty_every * penalty

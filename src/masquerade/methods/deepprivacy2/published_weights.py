@@ -16,7 +16,7 @@ from masquerade.networks.style_unet import StyleUNet
 from masquerade.training import weight_files
 
 AVERAGE = "EMA_generator"
-CENTRES = {"style_net.w_centers": "centres of styles, for multi-modal truncation"}
+CENTERS = {"style_net.w_centers": "centers of styles, for multi-modal truncation"}
 FILTER = "resample_filter"
 """The published name of a filter [1, 3, 3, 1], whose entries have the sum 1; ours have the sum 4."""
 
@@ -32,7 +32,7 @@ def network(params: DeepPrivacy2Settings, path: Path) -> StyleUNet:
 
 def tensors(ours: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
     """The tensors of the generator in a published file, under our names. ``ours``: our state dict."""
-    given = weight_files.tensors(weight_files.read(path), path, CENTRES, under=AVERAGE)
+    given = weight_files.tensors(weight_files.read(path), path, CENTERS, under=AVERAGE)
     found = weight_files.renamed(given, {published(name): name for name in ours}, path)
     for name, value in found.items():
         if name.endswith(".filter.kernel"):
@@ -52,7 +52,7 @@ def published(name: str) -> str:
         return f"unet_block{int(number) + 1}.{rest}"
     if name == "mapping.mean":
         return "style_net.w_avg"
-    if room == "mapping":  # layers.0 normalises
+    if room == "mapping":  # layers.0 normalizes
         _, number, rest = rest.split(".")
         return f"style_net.fc{int(number) - 1}.{rest}"
     return name.replace("filter.kernel", FILTER)

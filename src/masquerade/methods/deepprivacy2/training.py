@@ -42,15 +42,15 @@ class DeepPrivacy2Task(InpaintingTask):
     def generating(self, scores: Tensor) -> Tensor:
         return softplus(-scores).mean()
 
-    def penalised(self, step: int) -> bool:
+    def penalized(self, step: int) -> bool:
         return self.settings.losses.r1 > 0 and step % self.settings.r1_every == 0
 
     def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
-        weights, every, penalised = self.settings.losses, self.settings.r1_every, self.penalised(step)
-        images = scenes.images.detach().requires_grad_(penalised)  # what the scenes show beside them gets no slope
+        weights, every, penalized = self.settings.losses, self.settings.r1_every, self.penalized(step)
+        images = scenes.images.detach().requires_grad_(penalized)  # what the scenes show beside them gets no slope
         real, fake = self.scores(images, scenes), self.scores(pasted, scenes)
         loss = softplus(fake).mean() + softplus(-real).mean() + weights.drift * real.square().mean()
-        if penalised:  # R1: Mescheder et al. 2018, Eq. 9
+        if penalized:  # R1: Mescheder et al. 2018, Eq. 9
             slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
             loss = loss + weights.r1 / 2 * every * slope.square().sum(dim=(1, 2, 3)).mean()
         return loss

@@ -14,11 +14,11 @@ from masquerade.networks.inputs import device
 INSIDE = 1 - 5e-7  # factor before artanh, which is infinite at 1
 FIRST = 1e-4  # largest magnitude of the first change, in the space of artanh
 FIRST_STEP = 0.01  # step along the sign of the first gradient
-REACH = 15 / 127.5  # largest change of a colour: 15 of 255
+REACH = 15 / 127.5  # largest change of a color: 15 of 255
 EXCESS = 1e7  # weight of the squared excess of dissimilarity
 LESS, MORE = 0.9, 1.1  # the band around the threshold, as shares of it
 MOST = 129.0  # the weight of the features is no longer changed beyond this, or below its reciprocal
-REACHED, SIGMA, RANGE = 5, 1.5, 255.0  # of SSIM, as TensorFlow has them: pixels on each side, deviation, of colours
+REACHED, SIGMA, RANGE = 5, 1.5, 255.0  # of SSIM, as TensorFlow has them: pixels on each side, deviation, of colors
 C1, C2 = (0.01 * RANGE) ** 2, (0.03 * RANGE) ** 2
 DECAY, EPSILON = 0.95, 1e-7  # of Adadelta: Keras' values
 
@@ -53,7 +53,7 @@ def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed
     start, found = (images * INSIDE).atanh(), torch.zeros_like(images)
     drawn = [seeding.generator(seed, "fawkes", name).uniform(-FIRST, FIRST, images.shape[1:]) for name in names]
     modifier = torch.from_numpy(np.stack(drawn)).to(images).requires_grad_(True)
-    optimiser = torch.optim.Adadelta([modifier], lr=knobs.rate, rho=DECAY, eps=EPSILON)
+    optimizer = torch.optim.Adadelta([modifier], lr=knobs.rate, rho=DECAY, eps=EPSILON)
     weight, side = images.new_ones(len(images)), images.new_ones(len(images))
     best = images.new_zeros(len(images))
     for step in range(knobs.steps):
@@ -67,9 +67,9 @@ def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed
             break
         excess = (unlike - knobs.threshold).clamp(min=0)
         loss = (EXCESS * excess.square() - weight * distance).sum()
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         with torch.no_grad():
             if step == 0:
                 assert modifier.grad is not None

@@ -1,4 +1,4 @@
-"""Fawkes: pictures that are enrolled in a recogniser, so that it fails on later photographs of the person."""
+"""Fawkes: pictures that are enrolled in a recognizer, so that it fails on later photographs of the person."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -18,7 +18,7 @@ class Fawkes(Method):
 
     Shan, Wenger, Zhang, Li, Zheng, Zhao 2020, Fawkes: Protecting Privacy against Unauthorized Deep Learning Models,
     USENIX Security (arXiv:2002.08327), as in version 1.0.2 of the published code, untargeted. It is made for pictures
-    that a recogniser learns from. A changed picture that is compared with a clear one measures evasion, for which it
+    that a recognizer learns from. A changed picture that is compared with a clear one measures evasion, for which it
     was not made. docs/fawkes.md lists what differs from the code.
     """
 

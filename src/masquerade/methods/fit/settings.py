@@ -1,4 +1,4 @@
-"""The knobs of FIT: widths, losses and optimisers."""
+"""The knobs of FIT: widths, losses and optimizers."""
 
 from typing import Annotated, Literal
 
@@ -35,7 +35,7 @@ class ClassifierSettings(Settings):
     last_stride: Literal[2, 4]
     """2: the last convolution halves the picture, too; 4: it takes blocks of 4 x 4 numbers (the published code)."""
     first_norm: bool
-    """Whether the first convolution is normalised (false: the published code)."""
+    """Whether the first convolution is normalized (false: the published code)."""
 
 
 class LossSettings(Settings):
@@ -80,7 +80,7 @@ class FitSettings(AdversarialUpdates):
     blocks: Annotated[int, Field(ge=1)]
     """Its residual blocks (9: the published code)."""
     reach: Annotated[float, Field(ge=0, le=2)]
-    """The largest change of the artanh of a colour, if the network draws a change that the inverse password undoes.
+    """The largest change of the artanh of a color, if the network draws a change that the inverse password undoes.
     0: the network draws the picture itself (the published code)."""
     discriminator: DiscriminatorSettings
     """The discriminators, one for each kind of picture: anonymized, recovered, wrongly recovered."""
@@ -93,5 +93,5 @@ class FitSettings(AdversarialUpdates):
     identity_of: Literal["first", "both"]
     """first: of two hidden and two wrongly recovered faces only the first of each is in ``losses.identity`` (the
     published code); both: all four (ours)."""
-    grey: Annotated[float, Field(ge=0, le=1)]
-    """Share of the faces that the identity encoder takes in grey, so that colour alone cannot hide (0: the paper)."""
+    gray: Annotated[float, Field(ge=0, le=1)]
+    """Share of the faces that the identity encoder takes in gray, so that color alone cannot hide (0: the paper)."""

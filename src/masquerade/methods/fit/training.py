@@ -13,7 +13,7 @@ from masquerade.methods.fit.settings import FitSettings
 from masquerade.networks.identity_transformer import IdentityTransformer, PasswordClassifier, discriminators
 from masquerade.training import distributed
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
+from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 TIED = ("identity",)  # the backbones that a checkpoint belongs to
@@ -47,13 +47,13 @@ class TransformerTask:
         }
         rate, betas = settings.learning_rate, settings.betas
         hiding = {"network": self.network, "classifier": self.classifier}
-        self.optimisers = {
-            "hiding": Optimisers.with_kernels(hiding, rate, settings.kernel_rate, betas, spared=("classifier.",)),
-            "discriminating": Optimisers({"discriminators": self.discriminators}, rate, betas),
+        self.optimizers = {
+            "hiding": Optimizers.with_kernels(hiding, rate, settings.kernel_rate, betas, spared=("classifier.",)),
+            "discriminating": Optimizers({"discriminators": self.discriminators}, rate, betas),
         }
 
     def step(self, step: int) -> dict[str, float]:
-        torch.manual_seed(seeding.derive(self.seed, "grey", step))
+        torch.manual_seed(seeding.derive(self.seed, "gray", step))
         draw = seeding.generator(self.seed, "batch", step)
         count = self.settings.batch
         chosen = distributed.rows(draw.integers(len(self.pictures), size=count))
@@ -90,7 +90,7 @@ class TransformerTask:
         by_kind = [losses.discrimination(self.discriminators[kind](images), self.discriminators[kind](fake[kind]))
                  for kind in KINDS]  # fmt: skip
         loss = torch.stack(by_kind).mean()
-        self.optimisers["discriminating"].descend(loss, 1.0)
+        self.optimizers["discriminating"].descend(loss, 1.0)
         return loss
 
     def _update_transformer(
@@ -100,14 +100,14 @@ class TransformerTask:
         values = self._values(images, made, numbers)
         self.discriminators.requires_grad_(True)
         total = weighted(values, self.settings.losses)
-        self.optimisers["hiding"].descend(total, share)
+        self.optimizers["hiding"].descend(total, share)
         return values | {"total": total}
 
     def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """The losses by the name of their weight."""
         pictures = torch.stack([images, *made.values()])
-        grey = distributed.rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.grey).to(self.device)
-        pictures = torch.where(grey, pictures.mean(dim=2, keepdim=True), pictures)
+        gray = distributed.rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.gray).to(self.device)
+        pictures = torch.where(gray, pictures.mean(dim=2, keepdim=True), pictures)
         original, *others = self.identity(pictures.flatten(0, 1)).chunk(len(made) + 1)
         vectors = dict(zip(made, others, strict=True))
         margin = self.settings.margin

@@ -12,7 +12,7 @@ from masquerade.methods.ifadit.frozen import Batch, FrozenNetworks, TrainingPict
 from masquerade.methods.ifadit.network import Disentangler, Transform, drawn_secrets
 from masquerade.methods.ifadit.refinement import refine, rounded
 from masquerade.methods.ifadit.settings import IfaditSettings, ImageWeights
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimizers import Optimizers, cooldown_share
 
 
 class Phase:
@@ -21,7 +21,7 @@ class Phase:
     name: str
     steps: int
     modules: dict[str, nn.Module]
-    optimisers: dict[str, Optimisers]
+    optimizers: dict[str, Optimizers]
 
     def __init__(self, settings: IfaditSettings, networks: FrozenNetworks, known: TrainingPictures, seed: int):
         self.settings, self.networks, self.known, self.seed = settings, networks, known, seed
@@ -82,8 +82,8 @@ class PhaseOne(PicturePhase):
         chosen = self.settings.phase_one
         self.steps = chosen.steps
         self.modules = {"disentangler": self.disentangler}
-        kernels = (4,) if chosen.optimiser == "muon" else ()
-        self.optimisers = {"all": Optimisers(self.modules, chosen.learning_rate, self.settings.betas, kernels)}
+        kernels = (4,) if chosen.optimizer == "muon" else ()
+        self.optimizers = {"all": Optimizers(self.modules, chosen.learning_rate, self.settings.betas, kernels)}
 
     def step(self, step: int) -> dict[str, float]:
         self.train_disentangler(True)
@@ -111,7 +111,7 @@ class PhaseOne(PicturePhase):
         shares = {"reconstruction": 1 - others / chosen.batch, "swapped": others / chosen.batch,
                   "cycle": chosen.cycle * others / chosen.batch}  # fmt: skip
         total = cast("Tensor", sum(shares[name] * value for name, value in values.items()))
-        self.optimisers["all"].descend(total, self.rate(step))
+        self.optimizers["all"].descend(total, self.rate(step))
         return {f"phase_one/{name}": value.item() for name, value in (values | {"total": total}).items()}
 
 
@@ -131,8 +131,8 @@ class PhaseTwo(PicturePhase):
         self.steps = chosen.alone if joint else chosen.steps
         self.modules = {"transform": transform}
         learning = self.modules | ({"disentangler": disentangler} if joint else {})
-        kernels = (4,) if joint and settings.phase_one.optimiser == "muon" else ()
-        self.optimisers = {"all": Optimisers(learning, chosen.learning_rate, settings.betas, kernels)}
+        kernels = (4,) if joint and settings.phase_one.optimizer == "muon" else ()
+        self.optimizers = {"all": Optimizers(learning, chosen.learning_rate, settings.betas, kernels)}
         self.lpips = None
         if settings.image_loss and (chosen.recovered.lpips or chosen.altered.lpips):
             from masquerade.backbones.inversion.training import perceptual
@@ -153,7 +153,7 @@ class PhaseTwo(PicturePhase):
             values["reconstruction"] = self.reconstruction(self.draw(batch.identity, attributes), batch)
         weights = {"compensation_distance": self.settings.phase_two.compensation}
         total = cast("Tensor", sum(weights.get(name, 1.0) * value for name, value in values.items()))  # Eq. 22
-        self.optimisers["all"].descend(total, self.rate(step))
+        self.optimizers["all"].descend(total, self.rate(step))
         return {f"phase_two/{name}": value.item() for name, value in (values | {"total": total}).items()}
 
     def losses(self, batch: Batch, first: Tensor, second: Tensor, attributes: Tensor) -> dict[str, Tensor]:

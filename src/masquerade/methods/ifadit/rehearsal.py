@@ -20,7 +20,7 @@ from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingPictures
 from masquerade.methods.ifadit.network import Transform, drawn_secrets
 from masquerade.methods.ifadit.phases import Phase, pairs
 from masquerade.methods.ifadit.settings import IfaditSettings
-from masquerade.training.optimisers import Optimisers
+from masquerade.training.optimizers import Optimizers
 
 
 class Rehearsal(Phase):
@@ -40,7 +40,7 @@ class Rehearsal(Phase):
         chosen = settings.rehearsal
         self.steps, self.transform = chosen.steps, transform
         self.modules = {"transform": transform}
-        self.optimisers = {"all": Optimisers(self.modules, chosen.learning_rate, settings.betas)}
+        self.optimizers = {"all": Optimizers(self.modules, chosen.learning_rate, settings.betas)}
         self.visible = visible(known.identity, chosen.floor).to(networks.device)
 
     def step(self, step: int) -> dict[str, float]:
@@ -65,7 +65,7 @@ class Rehearsal(Phase):
             values["diversity"] = losses.diversity(*drawn.chunk(2))
         weighted = (chosen.spread * value if name == "spread" else value for name, value in values.items())
         total = cast("Tensor", sum(weighted))
-        self.optimisers["all"].descend(total, self.rate(step))
+        self.optimizers["all"].descend(total, self.rate(step))
         return {f"rehearsal/{name}": value.item() for name, value in (values | {"total": total}).items()}
 
     def identities(self, rows: np.ndarray) -> Tensor:

@@ -78,7 +78,7 @@ class PhaseOneSettings(Updates):
         "learning_rate": "0.0004: section 4.1",
     }
 
-    optimiser: Literal["adam", "muon"]
+    optimizer: Literal["adam", "muon"]
     """adam: section 4.1; muon: for the convolutions of E_Attr, with Adam for the rest (ours)."""
     structure: Weight
     """alpha, the weight of 1 - SSIM (0.84: Eq. 12)."""
@@ -169,7 +169,7 @@ class IfaditSettings(Sampled):
     """Widths inside the identity compensation layer C of Eq. 10 (1024, 2048, 1024: the published code)."""
     compensation_form: Literal["mlp", "residual", "scaling"]
     """mlp: C is an MLP (section 3.4, the published code); residual: an MLP that starts at 0 is added to the vector
-    (ours); scaling: the same, with a learnt scale of the vector that starts at the usual length of T(z, k) (ours)."""
+    (ours); scaling: the same, with a learned scale of the vector that starts at the usual length of T(z, k) (ours)."""
     phase_one: PhaseOneSettings
     """E_Attr and M learn to separate and to fuse: section 3.5.1."""
     rehearsal: RehearsalSettings

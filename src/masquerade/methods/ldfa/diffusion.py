@@ -56,7 +56,7 @@ class LatentInpainter(nn.Module):
     def forward(self, hidden: Tensor, masks: Tensor, guide: Tensor, code: Tensor) -> Tensor:
         """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
 
-        ``hidden`` (N, 3, S, S), grey in the region; ``masks`` (N, 1, S, S), 1 in the region to draw; ``guide``: the
+        ``hidden`` (N, 3, S, S), gray in the region; ``masks`` (N, 1, S, S), 1 in the region to draw; ``guide``: the
         clear picture (N, 3, S, S), used only if ``strength`` is below 1; ``code`` (N, L, s, s): normal numbers.
         """
         condition = self.condition(hidden, masks)

@@ -32,7 +32,7 @@ class LdfaSettings(Averaged):
     denoiser: PhaseSettings
     """The diffusion model."""
     edges: Annotated[float, Field(ge=0)]
-    """Weight of the error of differences between neighbouring pixels, in the loss of the autoencoder."""
+    """Weight of the error of differences between neighboring pixels, in the loss of the autoencoder."""
     boxes: Annotated[float, Field(ge=0, le=1)]
     """Share of the training masks that are face boxes; the others are random boxes."""
 

@@ -14,7 +14,7 @@ from masquerade.methods.ldfa.settings import LdfaSettings, PhaseSettings
 from masquerade.networks.denoiser import TIMES
 from masquerade.networks.inputs import device, embedded
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimizers import Optimizers, cooldown_share
 from masquerade.training.training import Training, side_by_side
 
 BETAS = (0.9, 0.99)
@@ -31,14 +31,14 @@ class LdfaTask:
         self.settings, self.people, self.seed = settings, people, seed
         self.network = LatentInpainter(settings).to(device())
         self.modules = {"network": self.network}
-        self.optimisers = {
-            "autoencoder": self._optimiser(settings.autoencoder, "autoencoder"),
-            "denoiser": self._optimiser(settings.denoiser, "denoiser"),
+        self.optimizers = {
+            "autoencoder": self._optimizer(settings.autoencoder, "autoencoder"),
+            "denoiser": self._optimizer(settings.denoiser, "denoiser"),
         }
 
-    def _optimiser(self, phase: PhaseSettings, name: str) -> Optimisers:
+    def _optimizer(self, phase: PhaseSettings, name: str) -> Optimizers:
         module = {name: getattr(self.network, name)}
-        return Optimisers.with_kernels(module, phase.learning_rate, phase.kernel_rate, BETAS)
+        return Optimizers.with_kernels(module, phase.learning_rate, phase.kernel_rate, BETAS)
 
     def kind(self, step: int) -> bool:
         """Whether the step trains the autoencoder."""
@@ -52,13 +52,13 @@ class LdfaTask:
             values = self._reconstruct(draw)
             loss = values["pixels"] + settings.edges * values["edges"]
             share = cooldown_share(step, first, settings.cooldown)
-            self.optimisers["autoencoder"].descend(loss, share)
+            self.optimizers["autoencoder"].descend(loss, share)
         else:
             if step == first:
-                self._standardise()
+                self._standardize()
             values = {"denoising": self._denoise(draw)}
             share = cooldown_share(step - first, settings.denoiser.steps, settings.cooldown)
-            self.optimisers["denoiser"].descend(values["denoising"], share)
+            self.optimizers["denoiser"].descend(values["denoising"], share)
         return {name: value.item() for name, value in values.items()}
 
     def _reconstruct(self, draw: np.random.Generator) -> dict[str, Tensor]:
@@ -78,7 +78,7 @@ class LdfaTask:
         return mse_loss(self.network.predicted(noisy, condition, times), v)
 
     @torch.no_grad()
-    def _standardise(self) -> None:
+    def _standardize(self) -> None:
         """Set mean and deviation of the latent maps of the training pictures."""
         maps = embedded(self.network.autoencoder.encoder, self.people.pictures, ENCODED)
         self.network.mean.copy_(maps.mean(dim=(0, 2, 3), keepdim=True))

@@ -20,7 +20,7 @@ DIAMETER = 2.0
 """Diameter of the unit sphere: the largest difference of two distances from one point, so it holds for every face."""
 
 _UNTIL = (cv2.TERM_CRITERIA_MAX_ITER + cv2.TERM_CRITERIA_EPS, 300, 0.0)
-"""k-means ends when no centre moves any more, or after this number of steps."""
+"""k-means ends when no center moves any more, or after this number of steps."""
 
 
 def directions(features: np.ndarray) -> np.ndarray:

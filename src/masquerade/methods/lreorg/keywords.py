@@ -13,7 +13,7 @@ from masquerade.methods.lreorg.settings import Keyword
 class Vocabulary:
     """``conditions``: keyword -> the condition (D,) of the network. ``contents``: keyword -> features (C, D) of t_ij.
 
-    A condition has length sqrt(D), so that its numbers are about 1, as those of standardised codes. The features of
+    A condition has length sqrt(D), so that its numbers are about 1, as those of standardized codes. The features of
     contents have length 1. Both are on the encoder's device. Raises CheckpointError if the text-image model has no text
     encoder.
     """

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.core import execution, seeding
-from masquerade.training.optimisers import Optimisers, cooldown_share
+from masquerade.training.optimizers import Optimizers, cooldown_share
 
 HIDDEN = 384  # width of its two inner layers
 BATCH = 128  # faces in one update
@@ -46,14 +46,14 @@ def teach(
     reader: Reader, codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed: int, *purpose: str | int
 ) -> None:
     """Train a reader for ``steps`` more updates; ``seed``, ``purpose`` and its number give an update's faces."""
-    optimisers = Optimisers({"reader": reader.requires_grad_(True)}, RATE, BETAS, (2,), OTHERS_RATE)
+    optimizers = Optimizers({"reader": reader.requires_grad_(True)}, RATE, BETAS, (2,), OTHERS_RATE)
     spread = features.var()
     for step in execution.rounds(steps):
         draw = seeding.generator(seed, *purpose, step)
         rows = torch.from_numpy(draw.choice(len(codes), min(BATCH, len(codes)), replace=False))
         vectors, predicted = reader(codes[rows])
         loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (predicted - features[rows]).square().mean() / spread
-        optimisers.descend(loss, cooldown_share(step, steps, COOLDOWN))
+        optimizers.descend(loss, cooldown_share(step, steps, COOLDOWN))
     reader.requires_grad_(False)
 
 

@@ -1,4 +1,4 @@
-"""The knobs of LReOrg: keywords, network, losses and optimiser."""
+"""The knobs of LReOrg: keywords, network, losses and optimizer."""
 
 from typing import Annotated, Literal, Self
 
@@ -103,7 +103,7 @@ class LReOrgSettings(Updates, Averaged):
     (ours; 0: it learns from the training faces alone, before the first update)."""
     reader_faces: Annotated[int, Field(ge=2)]
     """Swapped codes that are drawn for it each time."""
-    optimiser: Literal["adam", "muon"]
+    optimizer: Literal["adam", "muon"]
     """Adam (section 4.1), or Muon for the matrices and Adam for the rest."""
     betas: Betas
     """Betas of Adam (0.5, 0.999: section 4.1)."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from masquerade.backbones import loaded
 from masquerade.backbones.generator.reconstruction import energy_distance
-from masquerade.backbones.recognition.training import Recogniser
+from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import execution, seeding
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods.latent.codes import diverged
@@ -20,11 +20,11 @@ from masquerade.methods.lreorg import losses, reader
 from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
 from masquerade.networks.cdfnet import CDFNet
-from masquerade.networks.imagenet_recogniser import ImageNetRecogniser
+from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.inputs import place
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
-from masquerade.training.optimisers import Optimisers, cooldown_share, weighted
+from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class SwapTask:
         self,
         settings: LReOrgSettings,
         space: LatentSpace,
-        identity: Recogniser,
+        identity: Recognizer,
         seed: int,
         inverted: Tensor | None = None,
     ):
@@ -68,8 +68,8 @@ class SwapTask:
             logger.info("mean cosines of the reader: %s", self._reader_agreement())
         if settings.reader_every:
             self.modules["reader"] = self.reader  # it changes, so an interrupted training must keep it
-        muon, others = ((2,), OTHERS_RATE) if settings.optimiser == "muon" else ((), 1.0)
-        self.optimisers = {"network": Optimisers(self.modules, settings.learning_rate, settings.betas, muon, others)}
+        muon, others = ((2,), OTHERS_RATE) if settings.optimizer == "muon" else ((), 1.0)
+        self.optimizers = {"network": Optimizers(self.modules, settings.learning_rate, settings.betas, muon, others)}
 
     def _reader_agreement(self) -> dict[str, float]:
         return reader.agreement(self.reader, self.codes.flatten(1), self.identities, self.features)
@@ -124,7 +124,7 @@ class SwapTask:
         values = self._losses(rows, swapped, drawn)
         total = weighted(values, settings.losses)
         share = cooldown_share(step, settings.steps, settings.cooldown)
-        self.optimisers["network"].descend(total, share, settings.clip)
+        self.optimizers["network"].descend(total, share, settings.clip)
         kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 
@@ -193,11 +193,11 @@ def _as_saved(images: Tensor) -> Tensor:
     return ((images + 1) * 127.5).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 
-def observed(identity: Recogniser, images: Tensor) -> tuple[Tensor, list[Tensor]]:
+def observed(identity: Recognizer, images: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Unit vectors (N, D), and the last feature map of each of the `MAPS` largest sizes, in one pass."""
     maps: dict[int, Tensor] = {}
     network: Any = identity.network
-    parts = network.blocks if isinstance(network, ImageNetRecogniser) else (network.input_layer, *network.body)
+    parts = network.blocks if isinstance(network, ImageNetRecognizer) else (network.input_layer, *network.body)
     hooks = [
         part.register_forward_hook(lambda _part, _given, made: maps.update({made.shape[-1]: made})) for part in parts
     ]

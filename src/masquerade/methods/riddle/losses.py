@@ -65,7 +65,7 @@ def identity_recovery(made: Tensor, target: Tensor) -> Tensor:
 
 
 def layout(made: Tensor, target: Tensor) -> Tensor:
-    """Mean absolute difference of pictures (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colours, background."""
+    """Mean absolute difference of pictures (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colors, background."""
     small, wanted = (deterministic.averaged(images, (LAYOUT, LAYOUT)) for images in (made, target))
     return (small - wanted).abs().mean()
 

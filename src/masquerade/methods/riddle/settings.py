@@ -1,4 +1,4 @@
-"""The knobs of RiDDLE: widths, losses and optimiser."""
+"""The knobs of RiDDLE: widths, losses and optimizer."""
 
 from typing import Annotated, Literal, Self
 
@@ -72,7 +72,7 @@ class RiddleSettings(Updates, Averaged):
     clip: Annotated[float, Field(gt=0)] | None = None
     """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
     from those of faces ended trainings on a generator of faces."""
-    optimiser: Literal["ranger", "muon"]
+    optimizer: Literal["ranger", "muon"]
     """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
 
     @property

@@ -14,14 +14,14 @@ from masquerade.core import execution, seeding
 from masquerade.core.images import to_float
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import losses
-from masquerade.methods.riddle.optimiser import Ranger
+from masquerade.methods.riddle.optimizer import Ranger
 from masquerade.methods.riddle.settings import RiddleSettings
 from masquerade.networks.inputs import embedded, place
 from masquerade.networks.latent_encryptor import LatentEncryptor
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.muon import Muon
-from masquerade.training.optimisers import cooldown_share, weighted
+from masquerade.training.optimizers import cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
 
 TIED = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
@@ -52,7 +52,7 @@ class EncryptorTask:
         self.network = build(settings, space).to(space.device)
         self.influence = influence(self.network, space).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
-        self.optimisers = optimisers(self.network, settings)
+        self.optimizers = optimizers(self.network, settings)
 
     def kind(self, step: int) -> bool:
         """Whether the step draws pictures."""
@@ -70,8 +70,8 @@ class EncryptorTask:
         total.backward()
         if self.settings.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
-        for optimiser in self.optimisers.values():
-            optimiser.step()
+        for optimizer in self.optimizers.values():
+            optimizer.step()
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
     def _drawn(self, draw: np.random.Generator) -> dict[str, Tensor]:
@@ -154,9 +154,9 @@ class EncryptorTask:
         }
 
     def _weighted(self, codes: Tensor) -> Tensor:
-        """Codes (N, layers, style) -> (N, layers * style), standardised and weighted by their influence on pictures."""
+        """Codes (N, layers, style) -> (N, layers * style), standardized and weighted by their influence on pictures."""
         assert self.influence is not None
-        return (self.network.standardised(codes) * self.influence).flatten(1)
+        return (self.network.standardized(codes) * self.influence).flatten(1)
 
     def _faces(self, draw: np.random.Generator, count: int) -> tuple[np.ndarray, Tensor]:
         """Rows of training faces (count,) and their codes (count, layers, style)."""
@@ -171,8 +171,8 @@ class EncryptorTask:
 
     def _schedule(self, step: int) -> None:
         factor = cooldown_share(step, self.settings.steps, self.settings.cooldown)
-        for name, optimiser in self.optimisers.items():
-            for group in optimiser.param_groups:
+        for name, optimizer in self.optimizers.items():
+            for group in optimizer.param_groups:
                 group["lr"] = self.settings.learning_rate * factor * (OTHERS_RATE if name == "others" else 1.0)
 
 
@@ -215,10 +215,10 @@ def influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
     return influences / influences.mean()
 
 
-def optimisers(network: nn.Module, settings: RiddleSettings) -> dict[str, torch.optim.Optimizer]:
+def optimizers(network: nn.Module, settings: RiddleSettings) -> dict[str, torch.optim.Optimizer]:
     """Ranger for all weights, or Muon for the matrices and Adam for the others, by name."""
     rate = settings.learning_rate
-    if settings.optimiser == "ranger":
+    if settings.optimizer == "ranger":
         return {"all": Ranger(network.parameters(), lr=rate)}
     matrices = [weight for weight in network.parameters() if weight.ndim == 2]
     others = [weight for weight in network.parameters() if weight.ndim != 2]

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from masquerade.core import discovery
-from masquerade.core.canvas import COLOURS, FAINT
+from masquerade.core.canvas import COLORS, FAINT
 from masquerade.papers import figure_declarations
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Named, Table
@@ -78,13 +78,13 @@ class Scale:
 
 @dataclass(frozen=True)
 class Series:
-    """The variants of one method, in their natural order. Controls are grey.
+    """The variants of one method, in their natural order. Controls are gray.
 
     ``lines`` join variants that differ in numbers alone.
     """
 
     method: str
-    colour: str
+    color: str
     shape: str
     control: bool
     points: tuple[Point, ...]
@@ -183,9 +183,9 @@ def _lines(points: Iterable[Point], knobs: Mapping[str, Knobs]) -> tuple[tuple[P
 
 
 def _looks(methods: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """A colour and a shape for each method, with the colours of the figures. No two methods have the same pair."""
+    """A color and a shape for each method, with the colors of the figures. No two methods have the same pair."""
     return {
-        name: (COLOURS[number % len(COLOURS)], SHAPES[number // len(COLOURS) % len(SHAPES)])
+        name: (COLORS[number % len(COLORS)], SHAPES[number // len(COLORS) % len(SHAPES)])
         for number, name in enumerate(methods)
     }
 

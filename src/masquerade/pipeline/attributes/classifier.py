@@ -56,9 +56,9 @@ class Classifier:
         Returns the mean loss of each epoch.
         """
         settings, truth = self.settings, torch.from_numpy(labels.astype(np.float32))
-        optimiser = torch.optim.Adam(self._trained.parameters(), lr=settings.learning_rate)
+        optimizer = torch.optim.Adam(self._trained.parameters(), lr=settings.learning_rate)
         steps = settings.epochs * -(-len(features) // settings.batch)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
         self._trained.train()
         curve = []
         for epoch in execution.rounds(settings.epochs):
@@ -70,9 +70,9 @@ class Classifier:
                 pick = torch.from_numpy(turned[rows])[:, None, None, None]
                 batch = torch.where(pick, mirrored[chosen], features[chosen])
                 loss = focal_loss(self._trained(batch.to(device())), truth[chosen].to(device()))
-                optimiser.zero_grad(set_to_none=True)
+                optimizer.zero_grad(set_to_none=True)
                 loss.backward()
-                optimiser.step()
+                optimizer.step()
                 schedule.step()
                 losses.append(loss.item())
             curve.append(float(np.mean(losses)))

@@ -1,7 +1,7 @@
 """Reads the predictions of attributes for real test pictures (`attributes.protocol.evaluate`), without torch.
 
-One row for each picture, attribute and kind of labels. Columns: ``labels`` (ANNOTATED, or a pseudo-labeller),
-``learnt_from`` (number of faces), ``id``, ``attribute``, ``label`` (bool), ``probability`` in [0, 1].
+One row for each picture, attribute and kind of labels. Columns: ``labels`` (ANNOTATED, or a pseudo-labeler),
+``learned_from`` (number of faces), ``id``, ``attribute``, ``label`` (bool), ``probability`` in [0, 1].
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from masquerade.core.errors import ArchiveError
 
-COLUMNS = ["labels", "learnt_from", "id", "attribute", "label", "probability"]
+COLUMNS = ["labels", "learned_from", "id", "attribute", "label", "probability"]
 
 
 def read(path: Path) -> pd.DataFrame:

@@ -40,7 +40,7 @@ def pseudo_labels(
     EfficientNet-Lite0 (in the place of Jiang et al. 2021, Talk-to-Edit). Columns of the labels: dataset, id, labels,
     attribute, label. A dataset without annotations (LFW) has no accuracy.
     """
-    rows = subset(train.select(Method.people), settings.labeller_pictures)
+    rows = subset(train.select(Method.people), settings.labeler_pictures)
     frames, quality = [], {}
     architectures: dict[str, Architecture] = {"pseudo_a": "mobilenet_v2", "pseudo_b": "efficientnet_lite0"}
     for labels, architecture in architectures.items():
@@ -49,7 +49,7 @@ def pseudo_labels(
         pictures = pixels(train, rows)
         classifier.fit(classifier.features(pictures), classifier.features(pictures[:, :, ::-1]), _truth(rows, known))
         for dataset, archive in datasets.items():
-            faces = _labelled(archive, rows if archive.path == train.path else None)
+            faces = _labeled(archive, rows if archive.path == train.path else None)
             predicted = classifier.predict(classifier.features(pixels(archive, faces))) > 0.5
             frames.append(_long(faces, known, {"dataset": dataset, "labels": labels}, label=predicted))
             if set(known) <= set(names(archive.index)):
@@ -59,7 +59,7 @@ def pseudo_labels(
     return pd.concat(frames, ignore_index=True), quality
 
 
-def _labelled(archive: FaceArchive, train_rows: pd.DataFrame | None) -> pd.DataFrame:
+def _labeled(archive: FaceArchive, train_rows: pd.DataFrame | None) -> pd.DataFrame:
     """The faces that need a pseudo-label: the test split, and ``train_rows`` in the training dataset."""
     parts = [archive.select("test")] if train_rows is None else [train_rows, archive.select("test")]
     return pd.concat(parts)
@@ -77,7 +77,7 @@ def evaluate(
 
     ``own_train``: ``anonymized`` is the train split, and the test set is the whole test split of ``originals``.
     Otherwise ``anonymized`` is the test split, which is shuffled and split 80-20. Refused faces are left out of the
-    training set. Columns: labels (annotated, pseudo_a, pseudo_b), learnt_from (number of faces), id, attribute, label,
+    training set. Columns: labels (annotated, pseudo_a, pseudo_b), learned_from (number of faces), id, attribute, label,
     probability. One row for each real test face and attribute. Raises ArchiveError if a set is empty.
     """
     usable = anonymized.select()
@@ -95,7 +95,7 @@ def evaluate(
     pictures, real = pixels(anonymized, train), pixels(originals, test)
     features, mirrored, real_features = (shared.features(part) for part in (pictures, pictures[:, :, ::-1], real))
     frames = []
-    # Table 6 of the paper: both labellers for a dataset without annotations, else the first one alone.
+    # Table 6 of the paper: both labelers for a dataset without annotations, else the first one alone.
     for labels in (ANNOTATED, "pseudo_a", *(() if own_train else ("pseudo_b",))):
         truth = _annotated(originals) if labels == ANNOTATED else _wide(pseudo, labels)
         if truth is None or not set(train["source_id"]) <= set(truth.index):
@@ -104,7 +104,7 @@ def evaluate(
         classifier.fit(features, mirrored, truth.loc[train["source_id"]].to_numpy())
         predicted = classifier.predict(real_features)
         known = truth.loc[test["id"]].to_numpy()
-        about = {"labels": labels, "learnt_from": len(train)}
+        about = {"labels": labels, "learned_from": len(train)}
         frames.append(_long(test, list(truth.columns), about, label=known, probability=predicted))
     return pd.concat(frames, ignore_index=True)
 

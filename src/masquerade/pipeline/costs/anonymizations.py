@@ -37,7 +37,7 @@ def anonymized(workload: Workload, builder: Builder) -> Iterator[Step]:
 
 
 def _precision(workload: Workload, method: str) -> str:
-    """That of an optimisation. In a deterministic process frozen networks compute in 32 bits."""
+    """That of an optimization. In a deterministic process frozen networks compute in 32 bits."""
     set_to = precision(workload.parameters.methods[method].params)
     return "float32" if set_to and workload.parameters.compute.deterministic else set_to
 

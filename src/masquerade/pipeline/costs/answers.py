@@ -29,7 +29,7 @@ def _copied(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def _numbers(tensor: Tensor) -> np.ndarray:
-    """Different numbers, so that code which looks for nearest neighbours or for groups finds some."""
+    """Different numbers, so that code which looks for nearest neighbors or for groups finds some."""
     dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
     shape = tuple(tensor.shape)
     if tensor.nbytes > LARGE:

@@ -64,7 +64,7 @@ def attacked(workload: Workload, builder: Builder) -> Iterator[Step]:
 
         def work(attacks: tuple[str, ...] = attacks) -> None:
             made = [informed.Attack(_attacker(builder, name), 0, True) for name in attacks]
-            clear = informed.recognisers(settings.judges, params, backbones)
+            clear = informed.recognizers(settings.judges, params, backbones)
             informed.attack(made, dict.fromkeys((OWN, ONE), scene), clear, settings.far)
 
         counted[attacks] = builder.counted(f"attacks by {', '.join(attacks)}", work)

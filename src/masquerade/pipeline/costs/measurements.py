@@ -39,8 +39,8 @@ def attributes(workload: Workload, builder: Builder) -> Iterator[Step]:
         return
     archive, results = FaceArchive(builder.archive), {}
     settings = AttributeSettings(**block.model_dump(include=set(AttributeSettings.model_fields)))
-    known = workload.learnt_by("methods")
-    most = min(block.labeller_pictures or known, known)
+    known = workload.learned_by("methods")
+    most = min(block.labeler_pictures or known, known)
 
     def label() -> None:
         results["labels"], _ = protocol.pseudo_labels(archive, {"plan": archive}, settings, 0)
@@ -100,7 +100,7 @@ def measured(
     cells = [*workload.cells, *workload.imported]
     splits = (workload.parameters.matrix.calibrate_on, "test")
     source = sum(workload.faces[name].get(split, 0) for name in workload.faces for split in splits)
-    known = workload.learnt_by("methods")
+    known = workload.learned_by("methods")
     target = min(workload.parameters.target.pictures or known, known)
     derived = sum(workload.test(cell.dataset) for cell in cells if cell.dataset in workload.faces)
     rows = (

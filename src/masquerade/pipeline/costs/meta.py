@@ -111,7 +111,7 @@ class MetaExecution(ExitStack):
             rise = max(rise, self._counter.most - start)
             self._counter.most = max(most, self._counter.most)
         self._kinds = kinds
-        # later rounds also hold what the first round left: the state of the optimisers
+        # later rounds also hold what the first round left: the state of the optimizers
         self._largest = max(self._largest, self._counter.now + rise)
 
     def parts(self, function: Callable[[Tensor], Any], batch: Tensor, size: int) -> Any:

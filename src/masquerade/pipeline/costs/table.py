@@ -142,5 +142,5 @@ def as_json(scale: str, steps: Sequence[Step], at: Throughput) -> str:
     """The plan as JSON with plain numbers: FLOPs, bytes, seconds of a core, GPU hours."""
     rows = [asdict(step) | {"gpu_hours": at.hours(step)} for step in steps]
     whole = asdict(total(steps)) | {"gpu_hours": at.hours(*steps)}
-    assumed = {"gpu": at.name, "peak_tflops": at.peak, "utilisation": at.usual, "source": at.source}
+    assumed = {"gpu": at.name, "peak_tflops": at.peak, "utilization": at.usual, "source": at.source}
     return json.dumps({"scale": scale, "assumed": assumed, "steps": rows, "all": whole}, indent=1)

@@ -36,11 +36,11 @@ def replaced(owner: object, name: str, value: object) -> Iterator[None]:
 
 @contextmanager
 def networks_without_values() -> Iterator[None]:
-    """Within the block, networks stay on the device ``meta``, and optimisers work on them as they do on a GPU."""
+    """Within the block, networks stay on the device ``meta``, and optimizers work on them as they do on a GPU."""
     with ExitStack() as stack:
         stack.enter_context(replaced(nn.Module, "to", _unmoved))
         stack.enter_context(replaced(nn.Module, "load_state_dict", _unloaded))
-        # optimisers update all weights in a few operations, as on a GPU
+        # optimizers update all weights in a few operations, as on a GPU
         stack.enter_context(replaced(optimizer, "_get_foreach_kernels_supported_devices", lambda: ["meta"]))
         stack.enter_context(replaced(torch.cuda, "is_available", lambda: False))
         yield

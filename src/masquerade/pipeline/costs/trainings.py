@@ -37,7 +37,7 @@ def backbones(workload: Workload, builder: Builder) -> Iterator[Step]:
         if backbone.published:
             cost, reason = Cost(), reason or f"published: {backbone.published.name}"
         yield step(workload, builder, "backbone", name, 1, cost, checkpoint, reason,
-                   workload.learnt_by(backbone.people), precision(parameters.backbones[name]))  # fmt: skip
+                   workload.learned_by(backbone.people), precision(parameters.backbones[name]))  # fmt: skip
 
 
 def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
@@ -67,7 +67,7 @@ def codes(workload: Workload, builder: Builder) -> Iterator[Step]:
         archive, file = FaceArchive(builder.archive), builder.path("latents")
         cost, reason = builder.counted("latents", lambda: codes.write(LatentSpace(backbones), archive, file))
         for name in datasets:
-            total = workload.test(name) + workload.learnt_by("attackers") * (
+            total = workload.test(name) + workload.learned_by("attackers") * (
                 name == workload.parameters.matrix.train_on
             )
             share = total / len(codes.anonymized(archive))
@@ -110,7 +110,7 @@ def _trained(
         cost, reason = Cost(), reason or f"published: {cards.weights_path(weights).name}"
     if rule == "method" and (role := workload.parameters.official(name)):
         cost, reason = Cost(), reason or f"published: {assets.path(role).name}"
-    known = workload.learnt_by(cls.people)
+    known = workload.learned_by(cls.people)
     return step(workload, builder, rule, name, jobs, cost, checkpoint, reason, known, precision(knobs))
 
 
@@ -132,6 +132,6 @@ def step(
 
 
 def precision(knobs: Settings) -> str:
-    """The precision that the parameters of a training or an optimisation set; '' if they set none."""
+    """The precision that the parameters of a training or an optimization set; '' if they set none."""
     arithmetic = getattr(getattr(knobs, "recognition", knobs), "arithmetic", None)
     return arithmetic.precision if arithmetic else ""

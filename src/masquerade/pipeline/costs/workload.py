@@ -45,7 +45,7 @@ class Workload:
         """Number of pictures in a test split."""
         return self.faces[dataset].get("test", 0)
 
-    def learnt_by(self, group: str) -> int:
+    def learned_by(self, group: str) -> int:
         """Number of pictures of a group of people, about: its share of the train split."""
         train = self.faces[self.parameters.matrix.train_on].get("train", 0)
         return round(train * getattr(self.parameters.people, group))
@@ -69,7 +69,7 @@ class Workload:
 
         If the number of people is not known before the archive is built, it is the most that it can be.
         """
-        settings, group = self.parameters.informed.people_of(cell.method, cell.variant), self.learnt_by("attackers")
+        settings, group = self.parameters.informed.people_of(cell.method, cell.variant), self.learned_by("attackers")
         dataset = self.parameters.matrix.train_on
         known = pictures.people(self.parameters, dataset, self._index(dataset))
         if known is None:
@@ -80,7 +80,7 @@ class Workload:
 
     def picture_sets(self) -> list[tuple[str, list[tuple[Cell, int]]]]:
         """(rule, (cell, number of pictures) of each archive) of each rule that anonymizes."""
-        known = self.learnt_by("methods")
+        known = self.learned_by("methods")
         train = min(self.parameters.attributes.train_pictures or known, known)
         own = [cell for cell in self.matching("attributes") if cell.dataset == self.parameters.matrix.train_on]
         attacked = [

@@ -1,6 +1,6 @@
-"""Finds an original in a picture that was mirrored, turned, shifted, made brighter, or whose colours were exchanged.
+"""Finds an original in a picture that was mirrored, turned, shifted, made brighter, or whose colors were exchanged.
 
-None of these hides anybody. Both pictures are compared as the mean of their three colours, which no exchange of colours
+None of these hides anybody. Both pictures are compared as the mean of their three colors, which no exchange of colors
 changes. The mirroring, the shift and the brightness that fit best are undone first.
 """
 
@@ -20,7 +20,7 @@ def signature(picture: np.ndarray) -> np.ndarray:
     The magnitudes of the low frequencies do not change with a shift. Their mean over both directions does not change
     when the picture is mirrored.
     """
-    small = _reduced(_grey(picture))
+    small = _reduced(_gray(picture))
     magnitudes = np.abs(np.fft.fft2((small - small.mean()) * np.outer(np.hanning(SIDE), np.hanning(SIDE))))
     upper, lower = magnitudes[:FREQUENCIES], magnitudes[-np.arange(FREQUENCIES)]
     low = (upper + lower)[:, :FREQUENCIES].ravel()
@@ -28,16 +28,16 @@ def signature(picture: np.ndarray) -> np.ndarray:
 
 
 def difference(picture: np.ndarray, original: np.ndarray) -> float:
-    """The mean difference in grey levels of two uint8 (H, W, 3) when the best disguise is undone; inf if unlike."""
-    grey, target = _grey(picture), _grey(original)
-    small, small_target = _reduced(grey), _reduced(target)
+    """The mean difference in gray levels of two uint8 (H, W, 3) when the best disguise is undone; inf if unlike."""
+    gray, target = _gray(picture), _gray(original)
+    small, small_target = _reduced(gray), _reduced(target)
     correlation, flip = max((_correlation(small[flip], small_target), place) for place, flip in enumerate(_FLIPS))
     if correlation < ALIKE:
         return np.inf
     inside = np.all((picture > 0) & (picture < 255), axis=2)  # elsewhere the brightness may have been clipped
     if inside.mean() < OVERLAP:
         inside[:] = True
-    shown, wanted = _overlap(grey[_FLIPS[flip]], target, inside[_FLIPS[flip]])
+    shown, wanted = _overlap(gray[_FLIPS[flip]], target, inside[_FLIPS[flip]])
     brightness = np.polynomial.Polynomial.fit(shown, wanted, 2)
     return float(np.abs(brightness(shown) - wanted).mean())
 
@@ -45,27 +45,27 @@ def difference(picture: np.ndarray, original: np.ndarray) -> float:
 _FLIPS = [(slice(None, None, rows), slice(None, None, columns)) for rows in (1, -1) for columns in (1, -1)]
 
 
-def _grey(picture: np.ndarray) -> np.ndarray:
+def _gray(picture: np.ndarray) -> np.ndarray:
     return picture.mean(axis=2, dtype=np.float32)
 
 
-def _reduced(grey: np.ndarray) -> np.ndarray:
-    return np.asarray(Image.fromarray(grey).resize((SIDE, SIDE), Image.Resampling.BOX))
+def _reduced(gray: np.ndarray) -> np.ndarray:
+    return np.asarray(Image.fromarray(gray).resize((SIDE, SIDE), Image.Resampling.BOX))
 
 
-def _correlation(grey: np.ndarray, target: np.ndarray) -> float:
-    shown, wanted = (values - values.mean() for values in _overlap(grey, target, np.ones(grey.shape, bool)))
+def _correlation(gray: np.ndarray, target: np.ndarray) -> float:
+    shown, wanted = (values - values.mean() for values in _overlap(gray, target, np.ones(gray.shape, bool)))
     return float((shown * wanted).sum() / max(np.linalg.norm(shown) * np.linalg.norm(wanted), 1e-6))
 
 
-def _overlap(grey: np.ndarray, target: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _overlap(gray: np.ndarray, target: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The values of both (H, W) that lie on each other after the shift that correlates best, where ``inside`` holds."""
     whole = np.ones(target.shape, bool)
-    shift, _, _ = phase_cross_correlation(target, grey, reference_mask=whole, moving_mask=inside, overlap_ratio=OVERLAP)
+    shift, _, _ = phase_cross_correlation(target, gray, reference_mask=whole, moving_mask=inside, overlap_ratio=OVERLAP)
     rows, columns = map(int, shift)
     height, width = target.shape
     above, left = max(rows, 0), max(columns, 0)
     below, right = height + min(rows, 0), width + min(columns, 0)
     moved = (slice(above - rows, below - rows), slice(left - columns, right - columns))
     seen = inside[moved]
-    return grey[moved][seen], target[above:below, left:right][seen]
+    return gray[moved][seen], target[above:below, left:right][seen]

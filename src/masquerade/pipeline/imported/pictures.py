@@ -30,8 +30,8 @@ SPLIT = "test"
 BATCH = 32
 MEGAPIXELS = 40.0  # the limit of one picture, against decompression bombs
 LOOKED_UP = 3  # originals, besides its own, that a picture may be in disguise
-DISGUISED = 2 / 3  # of `near`: the largest difference of an original in disguise, in grey levels
-LEAST = 1.0  # grey levels that rounding leaves when a disguise is undone
+DISGUISED = 2 / 3  # of `near`: the largest difference of an original in disguise, in gray levels
+LEAST = 1.0  # gray levels that rounding leaves when a disguise is undone
 MOST_NAMES = 5  # names that an error lists; the others are counted
 NO_PICTURE = "the program that was imported gave no picture of this face"
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same pictures give the same bytes
@@ -58,7 +58,7 @@ class Originals:
         """SHA-256 of the ids and pixels of the faces, in their order."""
 
     def match(self, picture: np.ndarray, near: float) -> str:
-        """The id of an original from which ``picture`` differs by at most ``near`` grey levels in the mean, else ''.
+        """The id of an original from which ``picture`` differs by at most ``near`` gray levels in the mean, else ''.
 
         ``picture``: uint8 (H, W, 3). The difference of the row means is never larger than that of the pixels. So only
         originals with similar row means are loaded.
@@ -92,7 +92,7 @@ def _difference(picture: np.ndarray, original: np.ndarray) -> float:
 
 
 def _profiles(pictures: np.ndarray) -> np.ndarray:
-    """uint8 (N, H, W, 3) -> the mean of every row and colour, float32 (N, 3 H)."""
+    """uint8 (N, H, W, 3) -> the mean of every row and color, float32 (N, 3 H)."""
     return pictures.mean(axis=2, dtype=np.float32).reshape(len(pictures), -1)
 
 
@@ -177,10 +177,10 @@ def _checked(picture: np.ndarray, name: str, originals: Originals, near: float) 
         raise PictureError("an original, unchanged; such a picture is never imported")
     if originals.match(picture, near):
         raise PictureError(
-            f"within {near:g} grey levels of an original in the mean; use --near 0 if the program changes so little"
+            f"within {near:g} gray levels of an original in the mean; use --near 0 if the program changes so little"
         )
     if originals.disguised(picture, name, near):
-        raise PictureError("an original, but mirrored, turned, shifted, brighter or darker, or with exchanged colours")
+        raise PictureError("an original, but mirrored, turned, shifted, brighter or darker, or with exchanged colors")
     return picture
 
 

@@ -43,8 +43,8 @@ class Batch:
 class Anonymizer:
     """A method whose networks are loaded, for any number of photographs. `load` makes it.
 
-    Nothing is returned that a recogniser still takes for somebody of the photograph, and nothing such is written
-    without the option ``keep_recognisable`` of `anonymize_folder`.
+    Nothing is returned that a recognizer still takes for somebody of the photograph, and nothing such is written
+    without the option ``keep_recognizable`` of `anonymize_folder`.
 
     Examples:
         >>> import masquerade
@@ -54,7 +54,7 @@ class Anonymizer:
         0.65
         >>> weak.anonymize(astronaut()[:300, 80:380])
         Traceback (most recent call last):
-        masquerade.core.errors.StillRecognised: still recognised (distance ...; threshold 0.650)
+        masquerade.core.errors.StillRecognized: still recognized (distance ...; threshold 0.650)
         >>> weak.anonymize("CHANGELOG.md")
         Traceback (most recent call last):
         masquerade.core.errors.PictureError: not a picture in a format that is read (JPEG, PNG, WEBP, TIFF, BMP)
@@ -90,7 +90,7 @@ class Anonymizer:
 
     @cached_property
     def threshold(self) -> Threshold:
-        """The distance up to which a result counts as recognised, and where it comes from."""
+        """The distance up to which a result counts as recognized, and where it comes from."""
         return self._published_threshold.with_margin(self._parameters.inspection.margin)
 
     @cached_property
@@ -111,7 +111,7 @@ class Anonymizer:
         face gets a salt, and a check of the key (default: yes). ``large``: with the generator's pictures of 1024
         pixels.
 
-        Raises StillRecognised, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
+        Raises StillRecognized, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
         is no picture), and KeyFormatError for a key of the wrong form.
         """
         choosing.check_choice("faces", faces, single.CHOICES)
@@ -127,14 +127,14 @@ class Anonymizer:
     def anonymize_folder(
         self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
         small: Small | None = None, key: Key | None = None, salted: bool | None = None, checked: bool | None = None,
-        large: bool = False, keep_recognisable: bool = False, overwrite: bool = False, go_on: bool = False,
+        large: bool = False, keep_recognizable: bool = False, overwrite: bool = False, go_on: bool = False,
         readers: int = 0, progress: Progress = lambda text: None,
     ) -> Batch:  # fmt: skip
         """Anonymize a folder of photographs, or one file, into ``output``: one PNG for each face, and report.csv.
 
         ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs,
         in which ``small`` faces are hidden by default (`anonymize`).
-        ``keep_recognisable``: write what is still recognised, too. ``overwrite``, ``go_on``: the folder holds results
+        ``keep_recognizable``: write what is still recognized, too. ``overwrite``, ``go_on``: the folder holds results
         to replace, or to keep and complete. ``readers``: so many processes find the faces beside this one, for which a
         script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
@@ -146,7 +146,7 @@ class Anonymizer:
         folder = self._photographs(source, faces or ("all" if whole else "refuse"))
         work, publisher, facts = self._steps(
             folder, FolderOutput(output / placing.UNFINISHED), personal, salted, checked, whole, small != "refuse",
-            large, keep_recognisable, progress,
+            large, keep_recognizable, progress,
         )  # fmt: skip
         with batches.reserve(output, overwrite, go_on):
             contents, kept = Contents(output), []
@@ -238,7 +238,7 @@ class Anonymizer:
 
     def _steps(
         self, folder: Folder, output: Output, personal: PersonalKey | None, salted: bool | None, checked: bool | None,
-        whole: bool, hide: bool, large: bool, keep_recognisable: bool = False, progress: Progress = lambda text: None,
+        whole: bool, hide: bool, large: bool, keep_recognizable: bool = False, progress: Progress = lambda text: None,
     ) -> tuple[batches.Work, release.Anonymized, Callable[[Row], Row] | None]:  # fmt: skip
         """What anonymizes faces, what releases them, and what gives the salt and the check of a face."""
         kind = self._method.capabilities.keys
@@ -255,7 +255,7 @@ class Anonymizer:
                 for_release=True,
             )  # fmt: skip
 
-        return work, self._release(folder, output, keep_recognisable, whole, large, hide), facts
+        return work, self._release(folder, output, keep_recognizable, whole, large, hide), facts
 
     def _steps_back(
         self, folder: Folder, output: Output, key: Key, no_salt: bool, originals: Path | None = None
@@ -273,7 +273,7 @@ class Anonymizer:
         return work, publisher, recovering.facts_of(folder, self.maker, personal, no_salt)
 
     def _release(
-        self, folder: Folder, output: Output, keep_recognisable: bool, whole: bool, large: bool, hide: bool
+        self, folder: Folder, output: Output, keep_recognizable: bool, whole: bool, large: bool, hide: bool
     ) -> release.Anonymized:
         """How faces are released into ``output``. Raises ParameterError if the method has no ``large`` pictures."""
         enlarge = self._method.enlarge() if large or whole else None
@@ -283,9 +283,9 @@ class Anonymizer:
                 "generator of the scale photo, such as falco, riddle and lreorg. Leave --large out."
             )
         photographs = (
-            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognisable, hide) if whole else None
+            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognizable, hide) if whole else None
         )
         return release.Anonymized(
-            output, self._judge, self.threshold, keep_recognisable, photographs, enlarge, large, self.maker,
+            output, self._judge, self.threshold, keep_recognizable, photographs, enlarge, large, self.maker,
             self.takes_key, self._method.otherwise,
         )  # fmt: skip

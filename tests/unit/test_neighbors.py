@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 
 from command_line import portrait
-from masquerade.faces.photographs import alignment, composition, neighbours
-from masquerade.faces.photographs.neighbours import Face
+from masquerade.faces.photographs import alignment, composition, neighbors
+from masquerade.faces.photographs.neighbors import Face
 
 SIZE = 128
 
@@ -57,25 +57,25 @@ def noise_over(photograph: np.ndarray, faces: list[Face], owner: int) -> np.ndar
 
 @pytest.mark.parametrize("kind", PHOTOGRAPHS)
 @pytest.mark.parametrize("number", [0, 1])
-def test_nothing_of_a_neighbour_is_in_a_crop(kind, number):
+def test_nothing_of_a_neighbor_is_in_a_crop(kind, number):
     photograph = PHOTOGRAPHS[kind]
     faces = faces_of(photograph)
     assert len(faces) == 2
     face, other = faces[number], faces[1 - number]
-    crop = neighbours.crop(photograph, face, [other], SIZE)
+    crop = neighbors.crop(photograph, face, [other], SIZE)
     changed = noise_over(photograph, faces, number)
     assert np.abs(alignment.crop(changed, face.square, SIZE).astype(int) - crop).max() > 100, "it reaches into the crop"
-    difference = np.abs(neighbours.crop(changed, face, [other], SIZE).astype(int) - crop)
-    assert difference.max() <= 5, "grey levels, where the padding is blurred"
+    difference = np.abs(neighbors.crop(changed, face, [other], SIZE).astype(int) - crop)
+    assert difference.max() <= 5, "gray levels, where the padding is blurred"
 
 
 @pytest.mark.parametrize("kind", PHOTOGRAPHS)
-def test_the_middle_of_a_face_is_never_hidden_by_its_neighbour(kind):
+def test_the_middle_of_a_face_is_never_hidden_by_its_neighbor(kind):
     photograph = PHOTOGRAPHS[kind]
     faces = faces_of(photograph)
     for face, other in (faces, faces[::-1]):
         middle = np.s_[SIZE // 2 - 16 : SIZE // 2 + 16, SIZE // 2 - 16 : SIZE // 2 + 16]
-        crop = neighbours.crop(photograph, face, [other], SIZE)
+        crop = neighbors.crop(photograph, face, [other], SIZE)
         np.testing.assert_array_equal(crop[middle], alignment.crop(photograph, face.square, SIZE)[middle])
 
 
@@ -83,17 +83,17 @@ def test_a_face_alone_in_the_middle_of_its_photograph_is_cut_out_as_ffhq_does():
     photograph = np.asarray(portrait())
     (face,) = faces_of(photograph)
     expected = alignment.crop(photograph, face.square, SIZE)
-    np.testing.assert_array_equal(neighbours.crop(photograph, face, [], SIZE), expected)
+    np.testing.assert_array_equal(neighbors.crop(photograph, face, [], SIZE), expected)
 
 
 def test_the_padding_shows_no_mirrored_face():
     """A face that the border cuts would be seen again in the mirrored padding, where no method replaces it."""
     photograph = np.asarray(portrait())[:, 105:]
     (face,) = faces_of(photograph)
-    crop = neighbours.crop(photograph, face, [], SIZE)
+    crop = neighbors.crop(photograph, face, [], SIZE)
     noise = np.random.default_rng(0).integers(0, 256, photograph.shape, dtype=np.uint8)
     shown = composition.face_mask(face.points, photograph.shape)
-    shown[:, :8] = False  # the colours at the border are continued
+    shown[:, :8] = False  # the colors at the border are continued
     inside = cv2.erode(shown.astype(np.uint8), np.ones((9, 9))).astype(bool)[..., None]
     noisy = np.where(inside, noise, photograph)
     places = alignment.out_of_crop(np.stack(np.meshgrid(range(SIZE), range(SIZE)), axis=-1), face.square, SIZE)
@@ -101,14 +101,14 @@ def test_the_padding_shows_no_mirrored_face():
     assert padding.any()
     plain = [alignment.crop(picture, face.square, SIZE)[padding].astype(int) for picture in (photograph, noisy)]
     assert np.abs(plain[0] - plain[1]).max() > 50
-    difference = np.abs(neighbours.crop(noisy, face, [], SIZE).astype(int) - crop)[padding]
-    assert difference.max() <= 5, "grey levels: the padding is blurred before it is filled"
+    difference = np.abs(neighbors.crop(noisy, face, [], SIZE).astype(int) - crop)[padding]
+    assert difference.max() <= 5, "gray levels: the padding is blurred before it is filled"
 
 
 @pytest.mark.parametrize("place", [-3.0, 0.0, 2.4, 4.0, 4.6, 9.0])
 def test_a_pixel_outside_is_mirrored_as_opencv_does_it(place):
     """-3 -> 3, 4.6 -> 3.4 and 9 -> 1 in a line of 5 pixels."""
-    mirrored = neighbours._reflected(np.array([place, 0.0]), (1, 5))
+    mirrored = neighbors._reflected(np.array([place, 0.0]), (1, 5))
     whole = {-3.0: 3.0, 0.0: 0.0, 2.4: 2.4, 4.0: 4.0, 4.6: 3.4, 9.0: 1.0}
     np.testing.assert_allclose(mirrored, [whole[place], 0.0], atol=1e-9)
     if place == int(place):

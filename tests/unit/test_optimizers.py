@@ -1,10 +1,10 @@
-"""Optimisers: the weights that each one changes, and the rates."""
+"""Optimizers: the weights that each one changes, and the rates."""
 
 import pytest
 import torch
 from torch import nn
 
-from masquerade.training.optimisers import Optimisers, cooldown_share, warmup_cosine_share
+from masquerade.training.optimizers import Optimizers, cooldown_share, warmup_cosine_share
 
 
 def network():
@@ -12,13 +12,13 @@ def network():
     return nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8, 4))
 
 
-def optimised(net, kernel_rate, **more):
-    return Optimisers.with_kernels({"net": net}, 0.002, kernel_rate, (0.9, 0.999), **more)
+def optimized(net, kernel_rate, **more):
+    return Optimizers.with_kernels({"net": net}, 0.002, kernel_rate, (0.9, 0.999), **more)
 
 
-def test_each_weight_belongs_to_one_optimiser_and_a_kernel_to_muon():
+def test_each_weight_belongs_to_one_optimizer_and_a_kernel_to_muon():
     net = network()
-    made = optimised(net, 0.01)
+    made = optimized(net, 0.01)
     (matrix,) = made.named["muon"].param_groups[0]["params"]
     assert matrix.data_ptr() == net[0].weight.data_ptr()
     left = [weight for group in made.named["adam"].param_groups for weight in group["params"]]
@@ -28,7 +28,7 @@ def test_each_weight_belongs_to_one_optimiser_and_a_kernel_to_muon():
 
 def test_without_a_kernel_rate_adam_changes_all_weights():
     one, other = network(), network()
-    made = optimised(one, 0.0)
+    made = optimized(one, 0.0)
     assert set(made.named) == {"adam"}
     adam = torch.optim.Adam(other.parameters(), lr=0.001)
     for _ in range(3):
@@ -44,7 +44,7 @@ def test_without_a_kernel_rate_adam_changes_all_weights():
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_each_rate_is_multiplied_by_the_share(share):
     net = network()
-    made = optimised(net, 0.01)
+    made = optimized(net, 0.01)
     before = [weight.detach().clone() for weight in net.parameters()]
     made.descend(net(torch.randn(64, 3, 3, 3)).square().sum(), share)
     kernel, *others = (weight.detach() - old for weight, old in zip(net.parameters(), before, strict=True))

@@ -1,4 +1,4 @@
-"""Recognisers for photographs start from ImageNet's weights, and their training exchanges what surrounds a face."""
+"""Recognizers for photographs start from ImageNet's weights, and their training exchanges what surrounds a face."""
 
 from typing import get_args
 
@@ -9,11 +9,11 @@ import torch
 import kit
 from masquerade.backbones.recognition import photographs
 from masquerade.backbones.recognition.settings import PhotographSettings, RecognitionSettings
-from masquerade.backbones.recognition.training import Recogniser
+from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import discovery
 from masquerade.core.images import to_float
 from masquerade.networks import efficientnet_lite, efficientnet_lite_internals, mobilenet_v2
-from masquerade.networks.imagenet_recogniser import ImageNetRecogniser, Trunk
+from masquerade.networks.imagenet_recognizer import ImageNetRecognizer, Trunk
 
 SETTINGS = {
     "input_size": 64, "identities": (0.0, 1.0), "steps": 4, "batch": 8, "learning_rate": 0.001, "kernel_rate": 0.0,
@@ -38,11 +38,11 @@ def surroundings(exchanged: float, erased: float, seed: int = 0) -> tuple[torch.
 
 @pytest.fixture
 def archive(tmp_path):
-    """Eight people of four pictures of 64 pixels: a colour each, with noise."""
+    """Eight people of four pictures of 64 pixels: a color each, with noise."""
     draw = np.random.default_rng(0)
-    colours = draw.integers(40, 216, (8, 1, 1, 1, 3)) + draw.normal(0, 12, (8, 4, 64, 64, 3))
+    colors = draw.integers(40, 216, (8, 1, 1, 1, 3)) + draw.normal(0, 12, (8, 4, 64, 64, 3))
     rows = [{"identity": f"p{number // 4}"} for number in range(32)]
-    return kit.archive(tmp_path / "faces.zip", colours.reshape(32, 64, 64, 3), train=24, rows=rows, size=64)
+    return kit.archive(tmp_path / "faces.zip", colors.reshape(32, 64, 64, 3), train=24, rows=rows, size=64)
 
 
 def published_stem(trunk):
@@ -54,7 +54,7 @@ def published_stem(trunk):
 
 @pytest.mark.parametrize("trunk", get_args(Trunk))
 def test_network_starts_as_imagenets_network_for_pictures_in_its_own_range(trunk):
-    network = ImageNetRecogniser(trunk, 96)
+    network = ImageNetRecognizer(trunk, 96)
     network.start_from_imagenet()
     stem, *values = published_stem(trunk)
     pictures = torch.rand(1, 3, 96, 96, generator=torch.Generator().manual_seed(0)) * 2 - 1
@@ -68,7 +68,7 @@ def test_network_starts_as_imagenets_network_for_pictures_in_its_own_range(trunk
 
 @pytest.mark.parametrize("trunk", get_args(Trunk))
 def test_blocks_keep_the_statistics_of_imagenet_in_a_training(trunk):
-    network = ImageNetRecogniser(trunk, 64).train()
+    network = ImageNetRecognizer(trunk, 64).train()
     before = network.blocks[0][1].running_mean.clone()
     network(torch.randn(4, 3, 64, 64))
     assert torch.equal(network.blocks[0][1].running_mean, before)
@@ -81,7 +81,7 @@ def test_exchanged_surroundings_are_those_of_another_person_and_the_face_stays()
     assert torch.equal(changed[..., :4, :4], crops.flip(0)[..., :4, :4])
 
 
-def test_erased_surroundings_are_one_colour_with_noise_and_the_face_stays():
+def test_erased_surroundings_are_one_color_with_noise_and_the_face_stays():
     crops, changed = surroundings(exchanged=0.0, erased=1.0)
     assert torch.equal(changed[..., 28:36, 28:36], crops[..., 28:36, 28:36])
     corner = changed[0, :, :8, :8].flatten(1)
@@ -124,8 +124,8 @@ def test_two_pictures_of_a_person_meet_in_a_step_and_the_person_is_drawn_once(mo
     levels = np.repeat(np.arange(10, 250, 30), 3)
     pictures = np.broadcast_to(levels[:, None, None, None].astype(np.uint8), (24, 64, 64, 3)).copy()
     settings, params = PhotographSettings(frozen=0, exchanged=0.0, erased=0.0), RecognitionSettings(**SETTINGS)
-    recogniser = Recogniser(Network(), 64)
-    task = photographs.PhotographTask(settings, recogniser, params, pictures, np.repeat(np.arange(8), 3), 0)
+    recognizer = Recognizer(Network(), 64)
+    task = photographs.PhotographTask(settings, recognizer, params, pictures, np.repeat(np.arange(8), 3), 0)
     assert {"loss", "accuracy", "learning_rate"} == set(task.step(0))
     first, second = seen[0].chunk(2)
     assert torch.equal(first, second)
@@ -146,7 +146,7 @@ def test_interrupted_training_for_photographs_ends_with_the_same_bytes(archive, 
     assert cut.checkpoint.read_bytes() == whole.checkpoint.read_bytes()
 
 
-@pytest.mark.parametrize(("name", "trunk"), [("identity", "mobilenet_v2"), ("recogniser_a", "efficientnet_lite0")])
+@pytest.mark.parametrize(("name", "trunk"), [("identity", "mobilenet_v2"), ("recognizer_a", "efficientnet_lite0")])
 def test_checkpoint_for_photographs_sees_the_crop_of_a_face_and_keeps_frozen_blocks(name, trunk, archive, tmp_path):
     job, start = kit.job(tmp_path), photographs.started({"network": trunk, "input_size": 80})
     for_photographs(name).train(job)

@@ -11,10 +11,10 @@ from masquerade.training import distributed, precision
 from masquerade.training.muon import Muon
 
 
-class Optimisers:
-    """Optimises all weights of some modules. ``named``: the optimisers by name. A training keeps the state of all.
+class Optimizers:
+    """Optimizes all weights of some modules. ``named``: the optimizers by name. A training keeps the state of all.
 
-    ``muon``: the numbers of dimensions of the weights that Muon optimises: 2 for matrices, 4 for the kernels of
+    ``muon``: the numbers of dimensions of the weights that Muon optimizes: 2 for matrices, 4 for the kernels of
     convolutions, which Muon gets as matrices in the same memory. Weights whose name contains a word of ``spared`` stay
     with Adam. ``others``: the learning rate of Adam as a share of ``rate``. ``decay``: decoupled weight decay (AdamW)
     of all weights except gains and biases.
@@ -62,7 +62,7 @@ class Optimisers:
         betas: tuple[float, float],
         muon: Collection[int] = (4,),
         **more,
-    ) -> "Optimisers":
+    ) -> "Optimizers":
         """Muon at ``kernel_rate`` for the weights of ``muon`` dimensions, Adam at ``learning_rate`` for the rest.
 
         A ``kernel_rate`` of 0 uses Adam for all weights.
@@ -71,11 +71,11 @@ class Optimisers:
         return cls(modules, rate, betas, muon if kernel_rate else (), learning_rate / rate, **more)
 
     def state_dict(self) -> dict[str, dict]:
-        return {name: optimiser.state_dict() for name, optimiser in self.named.items()}
+        return {name: optimizer.state_dict() for name, optimizer in self.named.items()}
 
     def load_state_dict(self, state: Mapping[str, dict]) -> None:
-        for name, optimiser in self.named.items():
-            optimiser.load_state_dict(state[name])
+        for name, optimizer in self.named.items():
+            optimizer.load_state_dict(state[name])
 
     def descend(self, loss: Tensor, share: float, clip: float | None = None) -> None:
         """Take one step on ``loss`` at ``share`` of the largest learning rates.
@@ -91,10 +91,10 @@ class Optimisers:
             nn.utils.clip_grad_norm_(self.weights, clip)
         for matrix, weight in self.matrices.items():
             matrix.grad = None if weight.grad is None else weight.grad.flatten(1)
-        for name, optimiser in self.named.items():
-            for group in optimiser.param_groups:
+        for name, optimizer in self.named.items():
+            for group in optimizer.param_groups:
                 group["lr"] = self._rates[name] * share
-            optimiser.step()
+            optimizer.step()
 
 
 def weighted(losses: Mapping[str, Tensor], weights: Any) -> Tensor:

@@ -1,11 +1,11 @@
-"""The base of the attackers who train a recogniser."""
+"""The base of the attackers who train a recognizer."""
 
-from masquerade.attackers import Attacker, Recogniser
+from masquerade.attackers import Attacker, Recognizer
 from masquerade.attackers._parameters import RecognitionParams
 
 
 class RecognitionAttacker(Attacker):
-    """An attacker who trains a recogniser. A subclass chooses its pictures in `train`."""
+    """An attacker who trains a recognizer. A subclass chooses its pictures in `train`."""
 
     learns = True
 
@@ -16,7 +16,7 @@ class RecognitionAttacker(Attacker):
     def needs(cls, params: RecognitionParams) -> tuple[str, ...]:
         return (params.start,)
 
-    def recognisers(self) -> dict[str, Recogniser]:
+    def recognizers(self) -> dict[str, Recognizer]:
         from masquerade.attackers import _recognition
 
         assert self.checkpoint is not None

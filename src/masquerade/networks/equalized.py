@@ -1,4 +1,4 @@
-"""Linear layers with an equalised learning rate (Karras et al. 2018, section 4.1), as StyleGAN2 has them."""
+"""Linear layers with an equalized learning rate (Karras et al. 2018, section 4.1), as StyleGAN2 has them."""
 
 import math
 
@@ -15,7 +15,7 @@ def activated(x: Tensor) -> Tensor:
 
 
 class EqualLinear(nn.Module):
-    """A linear layer whose weights are scaled at run time (equalised learning rate; Karras et al. 2018)."""
+    """A linear layer whose weights are scaled at run time (equalized learning rate; Karras et al. 2018)."""
 
     def __init__(self, inputs: int, outputs: int, bias: float = 0.0, rate: float = 1.0):
         super().__init__()

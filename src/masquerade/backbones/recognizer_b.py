@@ -1,0 +1,10 @@
+"""Recognizer B: it only judges. Neither methods nor other networks are trained on its identities."""
+
+from masquerade.backbones.recognition.inception import InceptionRecognizer
+
+
+class RecognizerB(InceptionRecognizer):
+    """Schroff et al. 2015 (FaceNet). It takes the place of FaceNet trained on VGGFace2."""
+
+    title = "recognizer B"
+    source = "trained here on its own part of the judges' people"
