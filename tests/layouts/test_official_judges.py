@@ -310,7 +310,7 @@ def test_cut_out_square_is_black_outside_the_picture():
 
 
 def test_peaks_at_the_border_are_not_moved():
-    from masquerade.networks.fan import peaks
+    from masquerade.networks.face_alignment import peaks
 
     maps = torch.zeros(1, 2, 64, 64)
     maps[0, 0, 0, 63] = 1.0

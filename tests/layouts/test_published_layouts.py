@@ -19,15 +19,13 @@ from masquerade.assets import lock
 from masquerade.backbones.semantics import torchscript
 from masquerade.core import discovery, rehearsal
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.adaface import AdaFaceIR
 from masquerade.networks.bisenet import BiSeNet
-from masquerade.networks.fan import FAN
+from masquerade.networks.face_alignment import FAN, S3FD
 from masquerade.networks.inception_resnet import InceptionResnetV1
-from masquerade.networks.ir_se import IRSE
-from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
-from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
-from masquerade.networks.s3fd import S3FD
+from masquerade.networks.ir_se import IRSE, AdaFaceIR
+from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder
 from masquerade.networks.stylegan2 import CHANNELS, Generator
+from masquerade.networks.stylegan2_layers import NOISE_SEED, noise_maps
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.training import weight_files

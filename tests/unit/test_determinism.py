@@ -25,13 +25,12 @@ from masquerade.core import determinism
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import provenance
 from masquerade.networks import deterministic, inputs, lpips
+from masquerade.networks.discriminators import Heads, Projection
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.ir_se import IRSE
+from masquerade.networks.latent_encoders import GradualStyleEncoder, MobileEncoder
 from masquerade.networks.linear_codes import LinearCodes
-from masquerade.networks.mobile_encoder import MobileEncoder
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
-from masquerade.networks.projected_discriminator import Heads, Projection
-from masquerade.networks.psp import GradualStyleEncoder
 from masquerade.params import loading
 from masquerade.params.blocks import AttributeSettings
 from masquerade.params.slices import Slice

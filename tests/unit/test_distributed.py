@@ -21,7 +21,7 @@ from masquerade.backbones.generator import training as _generator
 from masquerade.core import discovery, process
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.methods.fit import training as transformer
-from masquerade.networks.stylegan2_discriminator import deviation, group
+from masquerade.networks.discriminators import deviation, group
 from masquerade.params import overlays
 from masquerade.pipeline import launch
 from masquerade.training import checkpoints, distributed, loop

@@ -17,8 +17,8 @@ from masquerade.methods import Resources
 from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingPictures
 from masquerade.methods.ifadit.network import Span, started
 from masquerade.methods.ifadit.phases import PhaseTwo
+from masquerade.networks.latent_encoders import Encoder4Editing
 from masquerade.networks.linear_codes import LinearCodes
-from masquerade.networks.psp import Encoder4Editing
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints
 

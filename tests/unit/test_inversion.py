@@ -12,9 +12,9 @@ from masquerade.backbones.inversion import inverter
 from masquerade.backbones.inversion import training as _inversion
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.code_discriminator import CodeDiscriminator
+from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder
 from masquerade.networks.linear_codes import LinearCodes
-from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
+from masquerade.networks.w_space import CodeDiscriminator
 
 CLS = discovery.load("backbones", "inversion")
 ARCHITECTURE = {"channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0}

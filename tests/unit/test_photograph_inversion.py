@@ -23,8 +23,8 @@ from masquerade.core.images import to_float, to_uint8
 from masquerade.methods.latent.codes import Codes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks import deterministic
-from masquerade.networks.mobile_encoder import PrincipalCodes
-from masquerade.networks.pn_space import PNSpace
+from masquerade.networks.latent_encoders import PrincipalCodes
+from masquerade.networks.w_space import PNSpace
 from masquerade.params import loading
 from masquerade.training import adoption, cards
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from masquerade.networks.pn_space import PNSpace
+from masquerade.networks.w_space import PNSpace
 
 
 @pytest.fixture

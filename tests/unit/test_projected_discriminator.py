@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from masquerade.networks.projected_discriminator import HEAD, MIXED, Heads, Projection
+from masquerade.networks.discriminators import HEAD, MIXED, Heads, Projection
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.networks import inputs
 from masquerade.networks.inception_resnet import InceptionResnetV1
-from masquerade.networks.ir_se import IRSE, Subsampling
-from masquerade.networks.margin import ArcMargin
+from masquerade.networks.ir_se import IRSE, ArcMargin, Subsampling
 
 
 def test_inception_resnet_equals_that_of_facenet_pytorch():

@@ -12,7 +12,7 @@ from masquerade.backbones.recognition.settings import PhotographSettings, Recogn
 from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import discovery
 from masquerade.core.images import to_float
-from masquerade.networks import efficientnet_lite, efficientnet_lite_internals, mobilenet_v2
+from masquerade.networks import efficientnet_lite_internals, mobilenet_v2
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer, Trunk
 
 SETTINGS = {
@@ -48,8 +48,8 @@ def archive(tmp_path):
 def published_stem(trunk):
     if trunk == "mobilenet_v2":
         return mobilenet_v2.network().features[0], mobilenet_v2.MEAN, mobilenet_v2.STD
-    stem = efficientnet_lite_internals.blocks(efficientnet_lite.network(0))[0]
-    return stem, efficientnet_lite.MEAN, efficientnet_lite.STD
+    stem = efficientnet_lite_internals.blocks(efficientnet_lite_internals.network(0))[0]
+    return stem, efficientnet_lite_internals.MEAN, efficientnet_lite_internals.STD
 
 
 @pytest.mark.parametrize("trunk", get_args(Trunk))

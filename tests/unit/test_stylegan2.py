@@ -12,9 +12,9 @@ import nvlabs_pickles
 from masquerade.backbones.generator import layouts, nvlabs
 from masquerade.backbones.generator.adversarial import path_lengths
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.modulated import ModulatedConv2d
+from masquerade.networks.discriminators import Discriminator, deviation
 from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last
-from masquerade.networks.stylegan2_discriminator import Discriminator, deviation
+from masquerade.networks.stylegan2_layers import ModulatedConv2d
 from masquerade.training.checkpoints import load_into
 from nvlabs_pickles import snapshot
 from official import as_genforce

@@ -22,7 +22,7 @@ from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, aug
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.networks.inputs import folded, in_batches
-from masquerade.networks.margin import ArcMargin
+from masquerade.networks.ir_se import ArcMargin
 from masquerade.training import checkpoints
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, warmup_cosine_share

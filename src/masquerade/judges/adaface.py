@@ -29,7 +29,7 @@ class Adaface(PublishedJudge):
     def _build(self, path: Path) -> "torch.nn.Module":
         from torch.nn import ModuleDict
 
-        from masquerade.networks.adaface import AdaFaceIR
+        from masquerade.networks.ir_se import AdaFaceIR
         from masquerade.training import weight_files
 
         weights = weight_files.tensors(weight_files.read(path), path, {"head.": "its classes"}, under="state_dict")

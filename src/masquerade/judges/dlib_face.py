@@ -11,7 +11,7 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks import hog
+from masquerade.networks.dlib_models import DETECTOR_SIDE
 from masquerade.networks.dlib_models import face_recognizer, frontal_face_detector, landmark_predictor
 from masquerade.networks.inputs import device, pixels, place
 
@@ -33,7 +33,7 @@ class DlibFace(Judge):
     the Euclidean distance of their descriptors is below 0.6 (the threshold of the training of the network; cao21 uses
     it).
 
-    Preprocessing: 8-bit RGB, 178 x 178 for the detector (`hog.SIDE`) and 256 x 256 for the landmarks; a chip of
+    Preprocessing: 8-bit RGB, 178 x 178 for the detector (`DETECTOR_SIDE`) and 256 x 256 for the landmarks; a chip of
     150 x 150, rotated and scaled by the landmarks.
     ``box``: left, top, right, bottom; ``landmarks``: x0, y0, x1, ... in iBUG order; in pixels of the input picture.
     """
@@ -79,14 +79,14 @@ class DlibFace(Judge):
             "landmarks": np.full((len(images), 136), np.nan, dtype=np.float32),
         }
         chips = []
-        for row, (picture, scanned) in enumerate(zip(pixels(images, SIDE), pixels(images, hog.SIDE), strict=True)):
+        for row, (picture, scanned) in enumerate(zip(pixels(images, SIDE), pixels(images, DETECTOR_SIDE), strict=True)):
             boxes, _, _ = self._detector.run(scanned, 0, 0.0)  # best score first
             box = self._aligned_box
             if boxes:
                 edges = _edges(boxes[0])
-                box = dlib.rectangle(*(round(edge) for edge in _scaled(edges, hog.SIDE, SIDE)))
+                box = dlib.rectangle(*(round(edge) for edge in _scaled(edges, DETECTOR_SIDE, SIDE)))
                 quantities["detected"][row] = True
-                quantities["box"][row] = _scaled(edges, hog.SIDE, images.shape[-1])
+                quantities["box"][row] = _scaled(edges, DETECTOR_SIDE, images.shape[-1])
             shape = self._landmarks(picture, box)
             chips.append(dlib.get_face_chip(picture, shape, CHIP, PADDING))
             if boxes:

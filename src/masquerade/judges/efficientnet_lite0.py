@@ -9,7 +9,7 @@ from pydantic import Field
 
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.efficientnet_lite import MEAN, STD, quick_network
+from masquerade.networks.efficientnet_lite_internals import MEAN, STD, quick_network
 from masquerade.networks.inputs import device, pictures_at_once, piecewise, place, tensor
 
 

@@ -35,8 +35,7 @@ class FaceAlignment(Judge):
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        from masquerade.networks.fan import FAN
-        from masquerade.networks.s3fd import S3FD
+        from masquerade.networks.face_alignment import FAN, S3FD
         from masquerade.training import weight_files
 
         networks = {"s3fd": S3FD, "fan4": FAN}
@@ -71,7 +70,7 @@ class FaceAlignment(Judge):
         """uint8 RGB (M, S, S, 3) and boxes (M, 4) -> landmarks (M, 68, 2) in pixels; the first pixel spans 0 to 1."""
         import torch
 
-        from masquerade.networks.fan import peaks
+        from masquerade.networks.face_alignment import peaks
 
         squares = np.stack([square(box) for box in boxes])
         faces = np.stack([cut_out(*pair) for pair in zip(pictures, squares, strict=True)])

@@ -82,7 +82,7 @@ class Falco(Method):
         from masquerade.methods.latent.codes import Codes
         from masquerade.methods.latent.space import LatentSpace
         from masquerade.networks.inputs import differentiated
-        from masquerade.networks.pn_space import PNSpace
+        from masquerade.networks.w_space import PNSpace
         from masquerade.training import precision
 
         super().__init__(params, variant, resources)

@@ -65,9 +65,13 @@ def _published(trunk: Trunk) -> tuple[nn.Sequential, tuple[float, ...], tuple[fl
 
         network: Any = mobilenet_v2.network()
         return network.features[:-1], mobilenet_v2.MEAN, mobilenet_v2.STD
-    from masquerade.networks import efficientnet_lite
+    from masquerade.networks import efficientnet_lite_internals
 
-    return _trunk_of_efficientnet(efficientnet_lite.network(0)), efficientnet_lite.MEAN, efficientnet_lite.STD
+    return (
+        _trunk_of_efficientnet(efficientnet_lite_internals.network(0)),
+        efficientnet_lite_internals.MEAN,
+        efficientnet_lite_internals.STD,
+    )
 
 
 def _trunk_of_efficientnet(network: nn.Module) -> nn.Sequential:

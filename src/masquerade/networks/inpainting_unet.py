@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalized import PixelNorm
+from masquerade.networks.stylegan2_layers import PixelNorm
 
 SMALLEST = 4
 """Side in pixels of the coarsest maps."""

@@ -85,7 +85,7 @@ def differentiated(network: "torch.nn.Module") -> "torch.nn.Module":
     """
     import torch
 
-    from masquerade.networks.fixed_prelu import FixedPReLU
+    from masquerade.networks.ir_se import FixedPReLU
 
     for parent in folded(network).modules():
         for name, layer in list(parent.named_children()):

@@ -1,14 +1,16 @@
-"""IR-SE: the improved residual network with squeeze-and-excitation of ArcFace (Deng et al. 2019; Hu et al. 2018).
+"""The improved residual networks of face recognition: IR-SE of ArcFace (Deng et al. 2019) and IR of AdaFace, and the margin.
 
-The names of its tensors are those of the published ``model_ir_se50.pth`` (input_layer, body, output_layer), so that
-its weights load strictly. Other widths and units give a smaller network of the same class. AdaFace's network and the
-encoders of pSp and e4e use the same trunk.
+The names of the tensors are those of the published ``model_ir_se50.pth`` (input_layer, body, output_layer) and
+``adaface_ir50_ms1mv2.ckpt`` (without the prefix ``model.``), so that their weights load strictly. Other widths and
+units give a smaller network of the same class. The encoders of pSp and e4e use the same trunk.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 WIDTHS_50, UNITS_50 = (64, 64, 128, 256, 512), (3, 4, 14, 3)
 
@@ -123,3 +125,88 @@ class IRSE(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output_layer(self.body(self.input_layer(x)))
+
+
+class Block(ResidualUnit):
+    """BN - conv - BN - PReLU - conv - BN; the second convolution has the ``stride``."""
+
+    @staticmethod
+    def layers(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
+        return [
+            nn.BatchNorm2d(inputs),
+            nn.Conv2d(inputs, outputs, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.PReLU(outputs),
+            nn.Conv2d(outputs, outputs, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(outputs),
+        ]
+
+
+class AdaFaceIR(nn.Module):
+    """Faces (N, 3, 112, 112), BGR in [-1, 1] -> (unit embedding (N, 512), its length before normalization (N, 1)).
+
+    The length grows with the quality of the picture. Depth 50 (IR-50).
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.input_layer = stem(WIDTHS_50[0])
+        self.body = stages(Block, WIDTHS_50, UNITS_50)
+        self.output_layer = nn.Sequential(
+            nn.BatchNorm2d(WIDTHS_50[-1]),
+            nn.Dropout(0.4),
+            nn.Flatten(),
+            nn.Linear(WIDTHS_50[-1] * 7 * 7, 512),
+            nn.BatchNorm1d(512, affine=False),
+        )
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.output_layer(self.body(self.input_layer(x)))
+        length = x.norm(dim=1, keepdim=True)
+        return x / length, length
+
+
+class ArcMargin(nn.Module):
+    """Logits s * cos(theta_j), and s * cos(theta_y + m) for the true class y; theta_j is the angle to class center j.
+
+    Beyond theta_y = pi - m the cosine would rise again. There the logit is cos(theta_y) - m sin(m), as in the authors'
+    code, and falls further.
+    """
+
+    def __init__(self, embedding: int, classes: int, scale: float, margin: float):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(classes, embedding))
+        nn.init.xavier_uniform_(self.weight)
+        self.scale, self.margin = scale, margin
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """(N, embedding), (N,) -> logits (N, classes)."""
+        cosine = functional.linear(functional.normalize(embeddings), functional.normalize(self.weight))
+        return margin_logits(cosine, labels, self.scale, self.margin)
+
+
+def margin_logits(cosine: Tensor, labels: Tensor, scale: float, margin: float) -> Tensor:
+    """Cosines of embeddings and class centers (N, classes), labels (N,) -> ArcFace's logits (N, classes)."""
+    true = cosine.gather(1, labels[:, None]).clamp(-1 + 1e-7, 1 - 1e-7)
+    angle, added = true.acos(), torch.tensor(margin)
+    shifted = torch.where(angle < torch.pi - added, (angle + added).cos(), true - added * added.sin())
+    return scale * cosine.scatter(1, labels[:, None], shifted)
+
+
+class FixedPReLU(nn.Module):
+    """w x + (1 - w) max(x, 0), with the slopes w of a PReLU: the same except for rounding (He et al. 2015).
+
+    PyTorch's own gradient also computes that of the slopes, which on a CPU takes eight times as long.
+    """
+
+    slope: Tensor
+    rest: Tensor
+
+    def __init__(self, layer: nn.PReLU):
+        super().__init__()
+        slope = layer.weight.detach().view(1, -1, 1, 1)
+        self.register_buffer("slope", slope)
+        self.register_buffer("rest", 1.0 - slope)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addcmul(x * self.slope, torch.relu(x), self.rest)

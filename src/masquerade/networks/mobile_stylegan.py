@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalized import SLOPE, PixelNorm
 from masquerade.networks.stylegan2 import style_layers
+from masquerade.networks.stylegan2_layers import SLOPE, PixelNorm
 from masquerade.training import precision
 
 STYLE = 512

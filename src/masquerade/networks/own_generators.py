@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.modulated import ModulatedConv2d
 from masquerade.networks.stylegan2 import Activation, ConstantInput, Generator, NoiseInjection, ToRGB
+from masquerade.networks.stylegan2_layers import ModulatedConv2d
 
 LEADING = {
     ConstantInput: ("input", (1, 1, 1)),

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalized import GAIN, SLOPE, ActivatedLinear, EqualLinear, PixelNorm
-from masquerade.networks.low_pass import LowPass
+from masquerade.networks.stylegan2_layers import GAIN, SLOPE, ActivatedLinear, EqualLinear, LowPass, PixelNorm
 
 CLAMP = 256.0
 """Largest magnitude of the output of a layer of gain 1."""

@@ -14,10 +14,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.equalized import GAIN, SLOPE, ActivatedLinear, PixelNorm
-from masquerade.networks.low_pass import LowPass
-from masquerade.networks.modulated import ModulatedConv2d
-from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
+from masquerade.networks.stylegan2_layers import (
+    GAIN,
+    NOISE_SEED,
+    SLOPE,
+    ActivatedLinear,
+    LowPass,
+    ModulatedConv2d,
+    PixelNorm,
+    noise_maps,
+)
 from masquerade.training import distributed
 
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F

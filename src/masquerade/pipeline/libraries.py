@@ -66,7 +66,7 @@ def load_own_code() -> None:
     """Import the code of Masquerade that most jobs need, and load the networks that come with packages."""
     from masquerade.core import discovery, threads
     from masquerade.lineage import provenance, publishing, tracking
-    from masquerade.networks import efficientnet_lite, mobilenet_v2
+    from masquerade.networks import efficientnet_lite_internals, mobilenet_v2
     from masquerade.papers import claims_page, clusters, face_selection, figures, imported_rows, latex, markdown, tables
     from masquerade.params import blocks, imported, informed, slices
     from masquerade.pipeline import evaluation, features, measuring, metric_summary, program, recovery, twins
@@ -75,5 +75,5 @@ def load_own_code() -> None:
         for name in discovery.names(room):
             discovery.load(room, name)
     mobilenet_v2.folded_network()
-    efficientnet_lite.quick_network(0)
+    efficientnet_lite_internals.quick_network(0)
     threads.limit(1)

@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from masquerade.backbones.generator.settings import AdversarialSettings
 from masquerade.core import seeding
+from masquerade.networks.discriminators import Discriminator, group
 from masquerade.networks.stylegan2 import Generator
-from masquerade.networks.stylegan2_discriminator import Discriminator, group
 from masquerade.training import distributed
 
 LENGTH_DECAY = 0.01  # of the running mean of path lengths: Karras et al. 2020, appendix B

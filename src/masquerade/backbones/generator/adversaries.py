@@ -9,8 +9,7 @@ from torch.nn import functional
 
 from masquerade.backbones.generator.settings import SharpeningSettings
 from masquerade.networks import deterministic
-from masquerade.networks.projected_discriminator import Heads, Projection
-from masquerade.networks.stylegan2_discriminator import Discriminator
+from masquerade.networks.discriminators import Discriminator, Heads, Projection
 from masquerade.training import distributed, precision
 
 SHIFT = 4  # pixels by which pictures are moved at most before they are judged by features

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.low_pass import TAPS
-from masquerade.networks.noise_maps import NOISE_SEED, noise_maps
+from masquerade.networks.stylegan2_layers import NOISE_SEED, TAPS, noise_maps
 from masquerade.training import weight_files
 
 logger = logging.getLogger(__name__)

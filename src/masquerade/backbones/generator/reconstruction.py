@@ -16,9 +16,9 @@ from torch.nn import functional
 from masquerade.backbones.generator.settings import ReconstructionSettings
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive
-from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.linear_codes import LinearCodes, linear_side
 from masquerade.networks.stylegan2 import Generator, Noise
+from masquerade.networks.w_space import CodeDiscriminator
 from masquerade.training import distributed, precision
 from masquerade.training.muon import Muon
 from masquerade.training.optimizers import cooldown_share

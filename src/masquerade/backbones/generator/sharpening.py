@@ -14,8 +14,8 @@ from masquerade.backbones.generator.adversaries import Adversary, OnFeatures, On
 from masquerade.backbones.generator.reconstruction import COOLDOWN, WARMUP, Examples, Prior, Weights, decoding_losses
 from masquerade.backbones.generator.settings import GeneratorSettings
 from masquerade.core import seeding
+from masquerade.networks.discriminators import group
 from masquerade.networks.stylegan2 import Generator
-from masquerade.networks.stylegan2_discriminator import group
 from masquerade.training import distributed, precision
 from masquerade.training.optimizers import cooldown_share
 

@@ -216,7 +216,7 @@ def quality(generator: Generator | MobileStyleGAN, job: TrainingJob, count: int)
     the features of generated faces, over that between real faces (1: as varied).
     """
     from masquerade.core.statistics import frechet
-    from masquerade.networks.hog import detections
+    from masquerade.networks.dlib_models import detect_faces
 
     z = normal(job.seed, "quality", count, generator.style_width)
     drawn, truncated = (faces(generator, z, psi).numpy() for psi in (1.0, PSI))
@@ -232,8 +232,8 @@ def quality(generator: Generator | MobileStyleGAN, job: TrainingJob, count: int)
     made = features(drawn)
     compared = min(len(made), len(others))
     return {
-        "detection": float(detections(truncated).mean()),
-        "detection_untruncated": float(detections(drawn).mean()),
+        "detection": float(detect_faces(truncated).mean()),
+        "detection_untruncated": float(detect_faces(drawn).mean()),
         "frechet_distance": frechet(made[:compared], real),
         "frechet_distance_of_real": frechet(others[:compared], real),
         "frechet_pictures": float(compared),

@@ -13,10 +13,9 @@ from masquerade.backbones.inversion.refinement import loss_network, refined
 from masquerade.backbones.inversion.settings import InversionSettings, RefinementSettings
 from masquerade.core.errors import CheckpointError
 from masquerade.networks import deterministic, inputs
+from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder, MobileEncoder
 from masquerade.networks.linear_codes import LinearCodes, of_state
-from masquerade.networks.mobile_encoder import MobileEncoder
-from masquerade.networks.pn_space import PNSpace
-from masquerade.networks.psp import Encoder4Editing, GradualStyleEncoder
+from masquerade.networks.w_space import PNSpace
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
 

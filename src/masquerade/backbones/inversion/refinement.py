@@ -16,7 +16,7 @@ from masquerade.backbones.inversion.settings import RefinementSettings
 from masquerade.core import execution
 from masquerade.networks import lpips
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
-from masquerade.networks.pn_space import PNSpace
+from masquerade.networks.w_space import PNSpace
 from masquerade.training import precision
 
 BETAS = (0.9, 0.99)  # of Adam

@@ -23,10 +23,10 @@ from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
-from masquerade.networks.code_discriminator import CodeDiscriminator
 from masquerade.networks.lpips import perceptual
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
+from masquerade.networks.w_space import CodeDiscriminator
 from masquerade.training import checkpoints, precision
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, cooldown_share, weighted

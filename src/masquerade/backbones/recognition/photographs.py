@@ -20,7 +20,7 @@ from masquerade.backbones.recognition.training import CROP
 from masquerade.core import seeding
 from masquerade.core.images import to_float, to_uint8
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer, Trunk
-from masquerade.networks.margin import margin_logits
+from masquerade.networks.ir_se import margin_logits
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, warmup_cosine_share
 

@@ -16,7 +16,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks import deterministic
 from masquerade.networks.inputs import in_batches, place
-from masquerade.networks.margin import ArcMargin
+from masquerade.networks.ir_se import ArcMargin
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.loop import Task

@@ -16,9 +16,9 @@ from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods._disentanglement import losses
 from masquerade.methods._disentanglement.network import StageOne, built, size_of
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, RefinementSettings, needed
+from masquerade.networks.discriminators import Heads, Projection
 from masquerade.networks.inputs import device, embedded
 from masquerade.networks.patchgan import MultiScaleDiscriminator
-from masquerade.networks.projected_discriminator import Heads, Projection
 from masquerade.training import adoption
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob

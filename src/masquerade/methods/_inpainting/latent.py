@@ -20,7 +20,7 @@ from masquerade.methods._inpainting.drawing import OfLandmarks
 from masquerade.methods._inpainting.settings import LatentSettings
 from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.networks.inputs import in_batches
-from masquerade.networks.pn_space import PNSpace
+from masquerade.networks.w_space import PNSpace
 
 FADE = 0.06  # share of the side over which the drawing fades into the surroundings, outside of the hidden region
 

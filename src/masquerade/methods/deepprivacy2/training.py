@@ -9,9 +9,9 @@ from masquerade.core import seeding
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
+from masquerade.networks.discriminators import Discriminator
 from masquerade.networks.inputs import device
 from masquerade.networks.style_unet import StyleUNet
-from masquerade.networks.stylegan2_discriminator import Discriminator
 from masquerade.training.job import TrainingJob
 
 CONDITION = 4  # channels of the hidden picture and of its mask

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.core import execution, seeding
-from masquerade.networks import efficientnet_lite, efficientnet_lite_internals, mobilenet_v2, torchvision_internals
+from masquerade.networks import efficientnet_lite_internals, mobilenet_v2, torchvision_internals
 from masquerade.networks.inputs import device, place, tensor
 from masquerade.params.blocks import AttributeSettings
 
@@ -102,8 +102,8 @@ def _mobilenet_v2():
 
 def _efficientnet_lite0():
     """Tan and Le 2019: the stem, 16 blocks and the head."""
-    blocks = efficientnet_lite_internals.blocks(efficientnet_lite.network(0))
-    return blocks, (efficientnet_lite.MEAN, efficientnet_lite.STD), 1280
+    blocks = efficientnet_lite_internals.blocks(efficientnet_lite_internals.network(0))
+    return blocks, (efficientnet_lite_internals.MEAN, efficientnet_lite_internals.STD), 1280
 
 
 ARCHITECTURES = {"mobilenet_v2": _mobilenet_v2, "efficientnet_lite0": _efficientnet_lite0}
