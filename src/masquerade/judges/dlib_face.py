@@ -11,8 +11,7 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.dlib_models import DETECTOR_SIDE
-from masquerade.networks.dlib_models import face_recognizer, frontal_face_detector, landmark_predictor
+from masquerade.networks.dlib_models import DETECTOR_SIDE, face_recognizer, frontal_face_detector, landmark_predictor
 from masquerade.networks.inputs import device, pixels, place
 
 if TYPE_CHECKING:

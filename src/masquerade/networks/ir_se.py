@@ -1,4 +1,4 @@
-"""The improved residual networks of face recognition: IR-SE of ArcFace (Deng et al. 2019) and IR of AdaFace, and the margin.
+"""The improved residual networks of face recognition: IR-SE of ArcFace (Deng et al. 2019), IR of AdaFace, the margin.
 
 The names of the tensors are those of the published ``model_ir_se50.pth`` (input_layer, body, output_layer) and
 ``adaface_ir50_ms1mv2.ckpt`` (without the prefix ``model.``), so that their weights load strictly. Other widths and

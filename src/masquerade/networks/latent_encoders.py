@@ -1,4 +1,4 @@
-"""Encoders into W+: pSp (Richardson et al. 2021, arXiv:2008.00951), e4e (Tov et al. 2021, arXiv:2102.02766), a small one.
+"""Encoders into W+: pSp (Richardson et al. 2021, arXiv:2008.00951), e4e (Tov et al. 2021, arXiv:2102.02766), ours.
 
 pSp and e4e: an IR-SE body, a feature pyramid of its last three resolutions, and for each style layer a block that turns
 one level into a code (map2style). The names of the tensors are those of the published ``encoder.*``. Other widths and
