@@ -16,7 +16,7 @@ from torch.nn import functional
 
 import backward_nodes
 from accelerator import pretended
-from masquerade.backbones.generator import adversaries, head, nvlabs
+from masquerade.backbones.generator import adversaries, head
 from masquerade.backbones.generator.settings import HeadSettings
 from masquerade.backbones.inversion.refinement import loss_network
 from masquerade.backbones.recognition.training import CROP, Recognizer
@@ -38,7 +38,7 @@ from masquerade.pipeline import program
 from masquerade.pipeline.attributes import classifier
 from masquerade.pipeline.graph import Graph
 from masquerade.pipeline.photographs import choosing
-from masquerade.training import precision
+from masquerade.training import cards, precision
 
 SMALL, LARGE, SQUARE = (7, 10), (24, 19), (12, 12)
 ORIGINALS = {
@@ -202,10 +202,10 @@ def test_job_ends_with_that_paragraph(tmp_path, monkeypatch):
         program.main("train", given, refuse)
 
 
-def test_command_ends_with_that_paragraph(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(nvlabs, "convert", refuse)
+def test_command_ends_with_that_paragraph(monkeypatch, capsys):
+    monkeypatch.setattr(cards, "names", refuse)
     with pytest.raises(SystemExit) as end:
-        main.main(["convert", str(tmp_path), str(tmp_path / "weights")])
+        main.main(["weights", "check"])
     assert end.value.code == 1
     assert capsys.readouterr().err.startswith("put_ has no deterministic version")
 

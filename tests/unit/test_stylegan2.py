@@ -2,21 +2,18 @@
 
 import logging
 import math
-import pickle
 
 import pytest
 import torch
 from torch.nn import functional
 
-import nvlabs_pickles
-from masquerade.backbones.generator import layouts, nvlabs
+from masquerade.backbones.generator import layouts
 from masquerade.backbones.generator.adversarial import path_lengths
 from masquerade.core.errors import CheckpointError
 from masquerade.networks.discriminators import Discriminator, deviation
 from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last
 from masquerade.networks.stylegan2_layers import ModulatedConv2d
 from masquerade.training.checkpoints import load_into
-from nvlabs_pickles import snapshot
 from official import as_genforce
 
 SMALL = (8, 6, 5, 4)
@@ -278,41 +275,6 @@ def test_path_length_is_that_of_the_jacobian(generator):
 # --- published layouts -------------------------------------------------------------------------------------------
 
 
-def as_nvlabs(state):
-    """The same weights under NVlabs' names. Each block and each of its convolutions keeps the low-pass filter."""
-    taps = state["convs.0.conv.blur.kernel"] / 4
-    out = {"mapping.w_avg": state["latent_avg"], "synthesis.b4.const": state["input.input"][0]}
-    for name, value in state.items():
-        parts = name.split(".")
-        if parts[0] == "style":
-            out[f"mapping.fc{int(parts[1]) - 1}.{parts[2]}"] = value
-            continue
-        if parts[0] == "noises":
-            layer = int(parts[1].split("_")[1])
-        elif parts[0] in ("conv1", "convs"):
-            layer = 0 if parts[0] == "conv1" else int(parts[1]) + 1
-        if parts[0] in ("noises", "conv1", "convs"):
-            block = f"synthesis.b{2 ** ((layer + 5) // 2)}.conv{int(layer % 2 == 0)}"
-        elif parts[0] in ("to_rgb1", "to_rgbs"):
-            level = 0 if parts[0] == "to_rgb1" else int(parts[1]) + 1
-            block = f"synthesis.b{4 * 2**level}.torgb"
-        else:
-            continue
-        if name.endswith("conv.weight"):
-            out[f"{block}.weight"] = value[0]
-        elif "modulation" in name:
-            out[f"{block}.affine.{parts[-1]}"] = value
-        elif name.endswith("noise.weight"):
-            out[f"{block}.noise_strength"] = value.reshape(())
-        elif parts[0] == "noises":
-            out[f"{block}.noise_const"] = value[0, 0]
-        elif name.endswith("bias"):
-            out[f"{block}.bias"] = value.reshape(-1)
-        if parts[0] in ("conv1", "convs"):
-            out[f"{block}.resample_filter"] = out[f"{block.rsplit('.', 1)[0]}.resample_filter"] = taps
-    return out
-
-
 def adopted(content, tmp_path, like):
     torch.save(content, tmp_path / "published.pt")
     state, layout = layouts.generator(layouts.read(tmp_path / "published.pt"), tmp_path / "published.pt")
@@ -388,9 +350,6 @@ def test_file_that_would_run_code_is_not_opened(tmp_path):
     torch.save({"g_ema": Evil()}, tmp_path / "evil.pt")
     with pytest.raises(CheckpointError, match="cannot be read"):
         layouts.read(tmp_path / "evil.pt")
-    (tmp_path / "evil.pkl").write_bytes(pickle.dumps({"G_ema": Evil()}))
-    with pytest.raises(CheckpointError, match="is not opened"):
-        nvlabs.convert(tmp_path / "evil.pkl", tmp_path / "out.pt")
 
 
 def test_noise_is_drawn_from_a_seed_only_if_a_file_has_none_at_all(generator, tmp_path, caplog):
@@ -425,76 +384,3 @@ def test_another_low_pass_filter_is_refused(generator, tmp_path):
     state["convs.0.conv.blur.kernel"] = torch.ones(4, 4) / 4
     with pytest.raises(CheckpointError, match="low-pass"):
         adopted({"g_ema": state}, tmp_path, generator)
-
-
-def test_snapshot_names_what_the_original_code_writes(generator, monkeypatch):
-    assert nvlabs_pickles.names(snapshot(as_nvlabs(generator.state_dict()), monkeypatch)) == nvlabs_pickles.NAMES
-
-
-@pytest.mark.parametrize("numpy", ["numpy.core", "numpy._core"])
-@pytest.mark.parametrize("conv_clamp", [256, None])
-def test_nvlabs_pickle_is_converted_without_running_it(generator, numpy, conv_clamp, tmp_path, monkeypatch):
-    path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"
-    path.write_bytes(snapshot(as_nvlabs(generator.state_dict()), monkeypatch, conv_clamp, numpy=numpy))
-    assert nvlabs.convert(path, output) == len(generator.state_dict())
-    content = torch.load(output, weights_only=True)
-    assert adopted(content, tmp_path, generator) == "rosinality"
-    assert layouts.clamp(content, output) == conv_clamp
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(CheckpointError, match="cannot be read"):
-        nvlabs.convert(path, output)
-
-
-def test_sets_and_numbers_of_a_pickle_stay_inert(tmp_path):
-    """A set or number in place of a tensor is no tensor, and a callable beside NumPy's two names is refused."""
-    path = tmp_path / "more.pkl"
-    path.write_bytes(pickle.dumps({"G_ema": {1, 2}}, protocol=3))
-    with pytest.raises(CheckpointError, match="holds no averaged generator"):
-        nvlabs.convert(path, tmp_path / "out.pt")
-    path.write_bytes(b"cnumpy.core.multiarray\nfromfile\n.")
-    with pytest.raises(CheckpointError, match=r"names numpy.core.multiarray.fromfile"):
-        nvlabs.convert(path, tmp_path / "out.pt")
-
-
-def test_layers_of_another_kind_are_refused(generator, tmp_path, monkeypatch):
-    path, state = tmp_path / "other.pkl", as_nvlabs(generator.state_dict())
-    path.write_bytes(snapshot(state, monkeypatch, activation="relu"))
-    with pytest.raises(CheckpointError, match=r"activations are {'relu'}"):
-        nvlabs.convert(path, tmp_path / "out.pt")
-    path.write_bytes(snapshot(state, monkeypatch, conv_clamp="256"))
-    with pytest.raises(CheckpointError, match="conv_clamp should be one number or None"):
-        nvlabs.convert(path, tmp_path / "out.pt")
-    with pytest.raises(CheckpointError, match="conv_clamp is -1"):
-        layouts.clamp({"conv_clamp": -1}, path)
-
-
-def test_clamp_limits_every_convolution(generator):
-    """The last picture is a sum of clamped maps, so a small limit bounds it; a large one changes nothing."""
-    codes = 3 * torch.randn(2, generator.layers, 7)
-    free = generator.synthesize(codes)
-    generator.clamp_at(1e6)
-    assert torch.equal(generator.synthesize(codes), free)
-    generator.clamp_at(0.01)
-    maps = []
-    for module in [generator.conv1, *generator.convs]:
-        module.register_forward_hook(lambda module, inputs, output: maps.append(output.abs().max().item()))
-    picture = generator.synthesize(codes)
-    assert len(maps) == generator.layers - 1
-    assert max(maps) <= 0.01
-    assert picture.abs().max() < 0.01 * 4 * 2, "four levels; the low-pass filter sums to 4 on a quarter of the pixels"
-
-
-def test_command_line_converts_and_prints_the_next_step(generator, tmp_path, monkeypatch, capsys):
-    from masquerade.cli import main
-
-    path, output = tmp_path / "ffhq.pkl", tmp_path / "ffhq.pt"
-    path.write_bytes(snapshot(as_nvlabs(generator.state_dict()), monkeypatch))
-    with pytest.raises(SystemExit) as ended:
-        main.main(["convert", str(path), str(output)])
-    assert ended.value.code == 0
-    assert "backbones.generator.published" in capsys.readouterr().out
-    path.write_bytes(b"no pickle")
-    with pytest.raises(SystemExit) as ended:
-        main.main(["convert", str(path), str(output)])
-    assert ended.value.code == 1
-    assert "cannot be read" in " ".join(capsys.readouterr().err.split())

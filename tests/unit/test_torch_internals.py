@@ -10,7 +10,6 @@ from torch.optim import optimizer
 from torch.utils import _python_dispatch
 from tqdm import tqdm
 
-from masquerade.backbones.generator import torch_internals as pickle_internals
 from masquerade.pipeline.costs import torch_internals
 
 
@@ -72,15 +71,3 @@ def test_replaced_functions_are_restored(context):
         assert [dict(vars(owner)) for owner in owners] != before
         raise KeyError
     assert [dict(vars(owner)) for owner in owners] == before
-
-
-def test_functions_that_rebuild_a_tensor_have_not_changed():
-    assert version("torch").partition("+")[0] == pickle_internals.VERSION, "check generator/torch_internals.py"
-    assert parameters(pickle_internals.REBUILD_TENSOR)[:6] == [
-        "storage", "storage_offset", "size", "stride", "requires_grad", "backward_hooks",
-    ]  # fmt: skip
-    storage = torch.arange(6.0).untyped_storage()
-    typed = torch.storage.TypedStorage(wrap_storage=storage, dtype=torch.float32, _internal=True)
-    rebuilt = pickle_internals.REBUILD_TENSOR(typed, 1, (2, 2), (2, 1), False, None)
-    assert rebuilt.tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert isinstance(pickle_internals.REBUILD_PARAMETER(rebuilt, False, None), nn.Parameter)

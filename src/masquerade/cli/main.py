@@ -230,18 +230,6 @@ def recover(
     outcome.summarize(batch.rows, output, chosen.title, {}, "recovered")
 
 
-@app.command()
-def convert(
-    pickled: Annotated[Path, typer.Argument(help="The pickle of a generator, as NVlabs publishes it.", exists=True)],
-    output: Annotated[Path, typer.Argument(help="The weight file to write, for backbones.generator.published.")],
-) -> None:
-    """Read the tensors of an NVlabs pickle and write them as a weight file. No code of the pickle is run."""
-    from masquerade.backbones.generator import nvlabs
-
-    count = nvlabs.convert(pickled, output)
-    typer.echo(f"{output}: {count} tensors. Name it in params.yaml as backbones.generator.published.")
-
-
 @app.command("doctor")
 def examine(scale: Scale = None, root: Root = Path()) -> None:
     """List what is installed, what is missing, and what to do about it."""

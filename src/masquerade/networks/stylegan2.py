@@ -46,11 +46,6 @@ def layers_like(first: int, last: int, layers: int) -> range:
     return range(start, max(start + 1, -int(-(last + 1) * share // 1)))
 
 
-def clamped(x: Tensor, most: float | None) -> Tensor:
-    """``x`` within [-most, most]; None: ``x`` itself."""
-    return x if most is None else x.clamp(-most, most)
-
-
 def in_channels_last(x: Tensor) -> bool:
     """Whether the channels of a pixel lie side by side in memory, (N, H, W, C)."""
     return not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
@@ -86,8 +81,6 @@ class Activation(nn.Module):
 class StyledConv(nn.Module):
     """A modulated 3 x 3 convolution, noise, bias and rectifier."""
 
-    clamp: float | None = None
-
     def __init__(self, inputs: int, outputs: int, style: int, up: bool = False):
         super().__init__()
         self.conv = ModulatedConv2d(inputs, outputs, 3, style, up=up)
@@ -96,13 +89,11 @@ class StyledConv(nn.Module):
 
     def forward(self, x: Tensor, code: Tensor, noise: Tensor | None) -> Tensor:
         x, demodulation = self.conv.modulated(x, code)
-        return clamped(self.activate(x, demodulation, None if noise is None else self.noise(noise)), self.clamp)
+        return self.activate(x, demodulation, None if noise is None else self.noise(noise))
 
 
 class ToRGB(nn.Module):
     """A modulated 1 x 1 convolution to RGB, added to the enlarged picture of half the size."""
-
-    clamp: float | None = None
 
     def __init__(self, inputs: int, style: int, up: bool = True):
         super().__init__()
@@ -112,7 +103,7 @@ class ToRGB(nn.Module):
             self.upsample = LowPass(up=2, padding=(2, 1))
 
     def forward(self, x: Tensor, code: Tensor, skip: Tensor | None = None) -> Tensor:
-        out = clamped(self.conv(x, code) + self.bias, self.clamp)
+        out = self.conv(x, code) + self.bias
         return out if skip is None else out + self.upsample(skip)
 
 
@@ -172,7 +163,6 @@ class Generator(nn.Module):
             self.noises.register_buffer(f"noise_{layer}", torch.empty(noise.shape).copy_(noise))
         self.register_buffer("latent_avg", torch.zeros(style))
         self._order = torch.contiguous_format
-        self.clamp: float | None = None
 
     def quicken(self) -> None:
         """From now on, compute channels last, and enlarge in a way that is quick on this device. For frozen weights.
@@ -188,13 +178,6 @@ class Generator(nn.Module):
         for layer in self.convs:
             if isinstance(layer, StyledConv) and layer.conv.up and layer.conv.narrowing:
                 layer.conv.fold()
-
-    def clamp_at(self, most: float) -> None:
-        """From now on, clamp the output of each convolution to [-most, most]: ``conv_clamp`` of NVlabs' code."""
-        self.clamp = most
-        for module in self.modules():
-            if isinstance(module, StyledConv | ToRGB):
-                module.clamp = most
 
     @property
     def at_once(self) -> int:

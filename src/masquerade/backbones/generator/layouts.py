@@ -6,7 +6,6 @@ the offset of the biases and in the orientation of the up-sampling kernels, as s
 
 import argparse
 import logging
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,15 +35,14 @@ def read(path: Path) -> Any:
     except Exception as error:  # torch raises many kinds for a cut or foreign file
         raise CheckpointError(
             f"{path} cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:200]}). It is cut, altered, "
-            "or not a torch file of tensors. Fetch it again. Convert a pickle of NVlabs first: `masquerade convert`."
+            "or not a torch file of tensors. Fetch it again."
         ) from error
 
 
 def generator(content: Any, path: Path) -> tuple[State, str]:
     """(tensors of a published generator in rosinality's names, with ``latent_avg``; name of the layout).
 
-    It reads rosinality (``g_ema``), which `nvlabs.convert` writes, too, and GenForce (``generator_smooth``). Raises
-    CheckpointError.
+    It reads rosinality (``g_ema``) and GenForce (``generator_smooth``). Raises CheckpointError.
     """
     if isinstance(content, Mapping):
         if "g_ema" in content:
@@ -75,14 +73,6 @@ def rosinality(content: Mapping, path: Path) -> State:
         if name.endswith(".kernel"):
             _check_taps(kernel, name, path)
     return state
-
-
-def clamp(content: Mapping, path: Path) -> float | None:
-    """The largest magnitude of a convolution's output, which `nvlabs.convert` writes; None if there is no limit."""
-    most = content.get("conv_clamp")
-    if most is not None and not (isinstance(most, int | float) and 0 < most < math.inf):
-        raise CheckpointError(f"{path}: conv_clamp is {most!r}, and a positive number is expected. Convert it again.")
-    return most
 
 
 def genforce(published: Mapping[str, Tensor], path: Path) -> State:
@@ -141,64 +131,6 @@ def _genforce_name(name: str, path: Path):
                 changes["bias"] = lambda value: value.reshape(1, -1, 1, 1)
             return f"{block}.{places[rest]}", changes.get(rest, same)
     raise CheckpointError(f"{path}: '{name}' is left over: GenForce's StyleGAN2 has no such tensor.")
-
-
-def nvlabs(published: Mapping[str, Tensor], path: Path) -> State:
-    """NVlabs (StyleGAN2-ADA, PyTorch): ``mapping.*`` and ``synthesis.b<pixels>.*``; kernels have our orientation."""
-    state: State = {}
-    for name, value in published.items():
-        if name.endswith("resample_filter"):
-            _check_taps(value * 4, name, path)
-            continue
-        state[_nvlabs_name(name, path)] = _nvlabs_shape(name, value)
-    for name in [name for name in state if name.endswith(".conv.weight")]:
-        kind, level, *_ = name.split(".")
-        if kind == "convs" and int(level) % 2 == 0:
-            state[f"convs.{level}.conv.blur.kernel"] = _taps()
-        if kind == "to_rgbs":
-            state[f"to_rgbs.{level}.upsample.kernel"] = _taps()
-    return state
-
-
-def _nvlabs_name(name: str, path: Path) -> str:
-    """Our name of a tensor of NVlabs."""
-    if match := re.fullmatch(r"mapping\.fc(\d+)\.(weight|bias)", name):
-        return f"style.{int(match[1]) + 1}.{match[2]}"
-    known = {"mapping.w_avg": "latent_avg", "synthesis.b4.const": "input.input"}
-    if name in known:
-        return known[name]
-    if match := re.fullmatch(r"synthesis\.b(\d+)\.(conv0|conv1|torgb)\.(.+)", name):
-        level, kind, rest = int(match[1]).bit_length() - 3, match[2], match[3]  # 4 pixels: level 0
-        if kind == "torgb":
-            block = f"to_rgbs.{level - 1}" if level else "to_rgb1"
-            places = {"bias": "bias"}
-        else:
-            layer = 2 * level - (kind == "conv0")
-            if rest == "noise_const":
-                return f"noises.noise_{layer}"
-            block = f"convs.{layer - 1}" if layer else "conv1"
-            places = {"bias": "activate.bias", "noise_strength": "noise.weight"}
-        places |= {
-            "weight": "conv.weight",
-            "affine.weight": "conv.modulation.weight",
-            "affine.bias": "conv.modulation.bias",
-        }
-        if rest in places:
-            return f"{block}.{places[rest]}"
-    raise CheckpointError(f"{path}: '{name}' is left over: NVlabs' StyleGAN2 has no such tensor.")
-
-
-def _nvlabs_shape(name: str, value: Tensor) -> Tensor:
-    last = name.rsplit(".", 1)[-1]
-    if (last == "weight" and value.ndim == 4) or last == "const":
-        return value[None]
-    if last == "noise_const":
-        return value[None, None]
-    if last == "noise_strength":
-        return value.reshape(1)
-    if name.endswith("torgb.bias"):
-        return value.reshape(1, -1, 1, 1)
-    return value
 
 
 def _taps() -> Tensor:

@@ -87,10 +87,7 @@ def build(facts: Mapping, pictures: int | None = None) -> Generator:
             f"pictures can be averaged to {side}, {side // 2}, {side // 4} ... pixels and never enlarged. Change one "
             "of the two."
         )
-    generator = Generator(side, *(facts[name] for name in ARCHITECTURE), pictures=pictures)
-    if facts.get("clamp"):
-        generator.clamp_at(facts["clamp"])
-    return generator
+    return Generator(side, *(facts[name] for name in ARCHITECTURE), pictures=pictures)
 
 
 def train(params: GeneratorSettings, job: TrainingJob) -> None:
@@ -133,8 +130,7 @@ def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
     """
     content = layouts.read(published)
     state, layout = layouts.generator(content, published)
-    facts = params.model_dump() | {"clamp": layouts.clamp(content, published)}
-    generator = build(facts, FaceArchive(job.faces).facts["size"])
+    generator = build(params.model_dump(), FaceArchive(job.faces).facts["size"])
     has_mean = "latent_avg" in state
     checkpoints.load_into(generator, {"latent_avg": generator.latent_avg} | state, published)
     if not has_mean:
@@ -146,8 +142,6 @@ def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
 def save(checkpoint: Path, generator: Generator, architecture: Mapping, linear: LinearCodes | None = None) -> None:
     """Write the checkpoint. ``architecture``: a mapping with the keys of ARCHITECTURE; ``linear``: see `linear_map`."""
     facts = {name: architecture[name] for name in ARCHITECTURE} | {"pictures": generator.size}
-    if generator.clamp is not None:
-        facts["clamp"] = generator.clamp
     modules: dict[str, nn.Module] = {"generator": generator}
     checkpoints.save_checkpoint(checkpoint, modules if linear is None else modules | {"linear": linear}, facts)
 
