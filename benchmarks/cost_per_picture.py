@@ -7,17 +7,18 @@ trained for one round. Prints a table and writes benchmarks/cost_per_picture.md.
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 from pages import MACHINE, ROOT, best, table, write
 
 from masquerade import faces
-from masquerade.core import discovery, execution
+from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.core.seeding import derive
+from masquerade.core.settings import Settings
 from masquerade.methods import Method, Resources
 from masquerade.methods.latent import fakes
 from masquerade.methods.latent.space import LatentSpace
@@ -52,8 +53,7 @@ class Untrained:
         checkpoint = self.folder / f"method.{name}.safetensors" if cls.capabilities.trains else None
         knobs = trained_with(cls, self.parameters.tree["methods"][name]["params"], None)
         if checkpoint and not checkpoint.is_file():
-            with execution.replaced({execution.rounds: _first}):
-                cls.train(knobs, self._job(checkpoint, cls.needs, cls.people))
+            cls.train(shortened(knobs), self._job(checkpoint, cls.needs, cls.people))
         resources = Resources(
             checkpoint,
             backbones,
@@ -68,8 +68,7 @@ class Untrained:
         checkpoint, cls = self.folder / f"{name}.safetensors", discovery.load("backbones", name)
         if not checkpoint.is_file():
             job = self._job(checkpoint, cls.needs, cls.people)
-            with execution.replaced({execution.rounds: _first}):
-                cls(self.parameters.backbones[name]).train(job)
+            cls(shortened(self.parameters.backbones[name])).train(job)
         return checkpoint
 
     def _job(self, checkpoint: Path, needs: tuple[str, ...], people: str) -> TrainingJob:
@@ -86,9 +85,15 @@ class Untrained:
         return file
 
 
-def _first(count: int, first: int = 0, kind: execution.Kind = execution.alike) -> Iterator[int]:
-    """Replaces `execution.rounds`: the first round alone."""
-    yield from range(first, min(count, first + 1))
+def shortened(block: Settings) -> Settings:
+    """The parameters of a training with one update in place of each number of them."""
+
+    def change(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: min(part, 1) if name == "steps" else change(part) for name, part in value.items()}
+
+    return type(block)(**change(block.model_dump()))
 
 
 def rows(parameters: Parameters, folder: Path, count: int) -> list[list[str]]:

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Everything to learn from a GPU, in ten minutes on an H100 with 16 cores: FALCO at its published size, one step of every
-# training, the contract tests and the rehearsals. Prints one table and writes it into benchmarks/gpu.md.
+# Everything to learn from a GPU, in ten minutes on an H100 with 16 cores: FALCO at its published size, the contract
+# tests and the rehearsals. Prints one table and writes it into benchmarks/gpu.md.
 #
 #   benchmarks/gpu.sh                  after `make environment`, or with a Python that has the packages of requirements.lock
 #   MINUTES=30 benchmarks/gpu.sh       more time: the rehearsals get most of it
-#   PEAK=312 benchmarks/gpu.sh         the peak in TF32 of a card that `masquerade plan --help` does not list, in TFLOP/s
 #
 # What is not done in time is cut off, and the table says so.
 set -uo pipefail
@@ -21,14 +20,9 @@ python -c "import torch; assert torch.cuda.is_available()" || {
     echo "torch finds no GPU here: \`masquerade doctor\` says why." >&2
     [ "${WITHOUT_GPU:-}" ] || exit 1 # with it, the processor is measured, and no page is written
 }
-# One core counts the memory that each training needs; it has ended before the table is written, or its column is empty.
-nice python -c "from masquerade.cli.main import main; main()" plan --scale "${SCALE:-paper}" --json > "$out/plan.json" 2> "$out/plan.log" &
 
-# Alone on the card: these are times.
+# Alone on the card, because these are times.
 [ "${FALCO:-1}" = 0 ] || timeout -k 10 240 python benchmarks/gpu.py falco "$out" || echo "FALCO was cut off or failed." >&2
-share=$(($(left) * 45 / 100))
-timeout -k 10 $((share + 30)) python benchmarks/gpu.py trainings "$out" --scale "${SCALE:-paper}" --seconds "$share" ||
-    echo "The trainings were cut off or failed." >&2
 
 # Side by side: these only pass or fail.
 export OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1
@@ -40,4 +34,4 @@ timeout -k 10 "$(left)" python -m pytest ${TESTS:-tests/contract/test_methods.py
     tests/contract/test_attackers.py} -vv -n $((cores > 3 ? cores * 3 / 8 : 1)) -p no:cacheprovider > "$out/contract.log" 2>&1
 [ "${REHEARSALS:-1}" = 0 ] && kill "$rehearsals"
 wait "$rehearsals"
-python benchmarks/gpu.py write "$out" ${PEAK:+--peak "$PEAK"}
+python benchmarks/gpu.py write "$out"

@@ -170,7 +170,7 @@ GENERATOR = {
     "samples_every": 8, "quality_samples": 4, "floor_detection": 0.0,
 }  # fmt: skip
 """Knobs of a generator that draws pictures of SIZE pixels."""
-BFLOAT16 = {"precision": "bfloat16", "channels_last": False, "compile": False}
+BFLOAT16 = {"precision": "bfloat16", "channels_last": False}
 FIT = {
     "width": 4, "halvings": 1, "blocks": 1, "reach": 0.8,
     "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False}, "identity_of": "both",

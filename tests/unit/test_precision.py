@@ -1,4 +1,4 @@
-"""How trainings compute: one knob for all, its effect within a step alone, and what it refuses."""
+"""How trainings compute: one knob for all, its effect within a step alone."""
 
 import pytest
 import torch
@@ -6,7 +6,6 @@ from torch import nn
 
 import kit
 from masquerade.core import discovery
-from masquerade.core.errors import ParameterError
 from masquerade.params import loading
 from masquerade.training import loop, precision
 from masquerade.training.optimizers import Optimizers
@@ -15,8 +14,8 @@ from masquerade.training.settings import Arithmetic, Computed
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
 
-def arithmetic(name="float32", channels_last=False, compile=False):
-    return Arithmetic(precision=name, channels_last=channels_last, compile=compile)
+def arithmetic(name="float32", channels_last=False):
+    return Arithmetic(precision=name, channels_last=channels_last)
 
 
 def settings():
@@ -95,26 +94,6 @@ def test_channels_last_changes_the_order_of_maps_and_not_what_is_learned(tmp_pat
     assert reordered == pytest.approx(exact, rel=1e-2)
     for name, value in last.network.state_dict().items():
         assert value.stride() == plain.network.state_dict()[name].stride(), "a checkpoint has the usual order"
-
-
-def test_networks_are_compiled_and_not_with_the_same_bytes_on_a_gpu(monkeypatch):
-    network = nn.Linear(2, 2)
-    precision.prepare([network], arithmetic(compile=True), torch.device("meta"))
-    assert network._compiled_call_impl is None, "a plan compiles nothing"
-    precision.prepare([network], arithmetic(compile=True), CPU)
-    assert network._compiled_call_impl is not None
-    assert set(network.state_dict()) == {"weight", "bias"}
-    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
-    assert precision.compiles(arithmetic(compile=True), CPU)
-    with pytest.raises(ParameterError, match=r"`arithmetic.compile` and `compute.deterministic`.*Set one"):
-        precision.prepare([network], arithmetic(compile=True), GPU)
-
-
-def test_a_missing_compiler_is_named_before_anything_is_compiled(monkeypatch):
-    monkeypatch.setenv("CXX", "no-such-c++")
-    with pytest.raises(ParameterError, match=r"no C\+\+ compiler 'no-such-c\+\+', .*Install it, .* CXX .* to false\."):
-        precision.compiled(len, arithmetic(compile=True), CPU)
-    assert precision.compiled(len, arithmetic(), CPU) is len
 
 
 @pytest.mark.parametrize(("name", "usual"), [("tf32", "tf32"), ("bfloat16", "bfloat16")])

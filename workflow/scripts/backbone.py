@@ -6,12 +6,8 @@ given = program.arguments(__doc__, files=("faces", "state"), named=("backbones",
 
 
 def work(run) -> None:
-    from masquerade.pipeline import gpu_memory
-
     backbone = given.params.build("backbones", given.name)
     job = program.training(given, run, backbone.people, given.params["data_seed"])
-    if not backbone.published:
-        gpu_memory.check(f"backbones.{given.name}", backbone.train, job)
     backbone.build(job, given.outputs[1])
 
 

@@ -13,7 +13,6 @@ given = program.arguments(
 
 def work(run) -> None:
     from masquerade.core import discovery, own_weights
-    from masquerade.pipeline import gpu_memory
     from masquerade.training import adoption, distributed
 
     cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
@@ -22,8 +21,6 @@ def work(run) -> None:
     named = given.params.get(published, "")
     weights, role = own_weights.name_of(named), own_weights.role_of(named)
     job = program.training(given, run, cls.people, given.seed, base=given.base)
-    if not named:
-        gpu_memory.check(block, lambda job: cls.train(knobs, job), job)
     with distributed.processes() as first:
         if weights:
             adoption.adopt(weights, cls.architecture, knobs, job.backbones, job.checkpoint)

@@ -10,7 +10,7 @@ from masquerade.assets import lock
 from masquerade.assets.entries import Asset, Dataset, File, Folder, Remote, Weights, asset
 from masquerade.assets.lock import LOCK, Record
 from masquerade.assets.packaged import stand_in
-from masquerade.core import execution, rehearsal
+from masquerade.core import rehearsal
 from masquerade.core.errors import CheckpointError, RehearsalError
 
 FOLDER = Path("assets")
@@ -26,7 +26,6 @@ def path(role: str) -> Path:
     return FOLDER / role / entry.file.name if isinstance(entry, Weights) else FOLDER / role
 
 
-@execution.replaceable
 def checked(role: str, root: Path = Path()) -> Path:
     """Check the files of a role, and return `path` below ``root``.
 

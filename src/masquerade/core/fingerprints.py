@@ -16,7 +16,7 @@ from masquerade.core import files, git
 SOURCE = Path(__file__).parents[2]
 PACKAGES = (Path(__file__).parents[1].name, "drawnpeople")
 """The packages of this repository: their modules are the code of a step."""
-RECORDERS = ("lineage/tracking.py", "lineage/publishing.py", "lineage/provenance.py", "pipeline/gpu_memory.py")
+RECORDERS = ("lineage/tracking.py", "lineage/publishing.py", "lineage/provenance.py")
 """Modules that record or check a step and cannot change what it computes: an edit of them reruns nothing."""
 CACHE = ".known.json"
 """The file beside the fingerprints that keeps what was parsed before. It may be deleted at any time."""

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.backbones import loaded
-from masquerade.core import execution, seeding
+from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
@@ -97,7 +97,6 @@ class Falco(Method):
         device = self._space.device
         if device.type == "cpu" or (arithmetic and arithmetic.channels_last and not precision.exact(device)):
             self._space.generator.quicken()  # in 32 bits a GPU is quicker without
-        self._features = precision.compiled(self._drawn_features, arithmetic, device)
         self._layers = self._space.generator.published_layers(params.first_layer, params.last_layer)
 
     def observe(self, batches: Iterable[Faces]) -> None:
@@ -165,9 +164,9 @@ class Falco(Method):
             with torch.no_grad(), self._reduced():
                 identity, tokens = self._seen(images)
                 begun = space.generator.begin(self._mixed(inverted, free), self._layers[0])
-            for _ in execution.rounds(params.steps):
+            for _ in range(params.steps):
                 with self._reduced():
-                    vectors, made = self._features(inverted, free, begun)
+                    vectors, made = self._drawn_features(inverted, free, begun)
                 loss = self.variant.identity * identity_loss(vectors, identity, self.variant.margin)
                 if self.variant.attributes:
                     share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]

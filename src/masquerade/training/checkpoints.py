@@ -10,7 +10,7 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from masquerade.core import execution, files, fingerprints, rehearsal
+from masquerade.core import files, fingerprints, rehearsal
 from masquerade.core.errors import CheckpointError
 from masquerade.training import distributed
 
@@ -20,7 +20,6 @@ BUFFERS = "buffers"
 """The entry of the metadata, beside the facts, with the names of the buffers."""
 
 
-@execution.replaceable
 def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:
     """Write tensors as ``<module>.<key>`` with ``facts`` (JSON) as metadata. The same content gives the same bytes.
 
@@ -62,7 +61,6 @@ def buffers_of(path: Path) -> list[str]:
     return listed
 
 
-@execution.replaceable
 def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
     """Returns ({module: {key: tensor}}, facts).
 

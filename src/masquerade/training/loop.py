@@ -21,7 +21,7 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from masquerade.core import execution, files, fingerprints
+from masquerade.core import files, fingerprints
 from masquerade.core.errors import MasqueradeError
 from masquerade.training import distributed, precision
 from masquerade.training.settings import Arithmetic
@@ -51,8 +51,7 @@ class Kept(Protocol):
 class Task(Protocol):
     """What is trained. ``modules`` have all weights and buffers to keep, ``optimizers`` all optimizers with a state.
 
-    A task with ``parallel = True`` can be trained in several processes (`masquerade.training.distributed`). If the cost
-    of a step varies, ``kind(step)`` is equal for the steps of equal cost (`masquerade.core.execution`). A task with
+    A task with ``parallel = True`` can be trained in several processes (`masquerade.training.distributed`). A task with
     ``own_precision = True`` computes parts of a step with bfloat16 (`precision.mixed`), and not the whole step.
     """
 
@@ -124,12 +123,12 @@ def fit(
     first = _resume(task, averages, state, fingerprint)
     distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
     is_first, device = distributed.first(), _device(task)
-    precision.prepare(task.modules.values(), arithmetic, device)
+    precision.prepare(task.modules.values(), arithmetic)
     options: dict[str, Any] = {} if is_first else {"disable": True}
     bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", **options)
     with _Requests() as requests, bar:
         saved = time.monotonic()
-        for step in execution.rounds(steps, first, getattr(task, "kind", execution.alike)):
+        for step in range(first, steps):
             with precision.step(arithmetic, device, own=hasattr(task, "own_precision")):
                 losses = task.step(step)
             losses = distributed.mean(losses)

@@ -1,20 +1,17 @@
-"""TF32, bfloat16, channels last and compiled networks, in trainings, optimizations and frozen networks.
+"""TF32, bfloat16 and channels last, in trainings, optimizations and frozen networks.
 
 `settings.Arithmetic` is the block of parameters. In a deterministic process on a GPU a training computes as its block
 says: its batches are the same each time, and so are its bytes. Frozen networks compute in 32 bits there, because with
 TF32 or bfloat16 a face depends on its batch.
 """
 
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from masquerade.core.errors import ParameterError
 from masquerade.training.settings import Arithmetic
 
 
@@ -59,16 +56,12 @@ def step(arithmetic: Arithmetic | None, device: torch.device, own: bool = False)
         yield
 
 
-def prepare(modules: Iterable[nn.Module], arithmetic: Arithmetic | None, device: torch.device) -> None:
-    """Let networks compute channels last, and compile them. Their weights stay as they are. Raises as `compiled`."""
-    if arithmetic is None:
+def prepare(modules: Iterable[nn.Module], arithmetic: Arithmetic | None) -> None:
+    """Let networks compute channels last, if ``arithmetic`` says so. Their weights stay as they are."""
+    if arithmetic is None or not arithmetic.channels_last:
         return
-    compiling = compiles(arithmetic, device)
-    for module in modules:
-        for part in module.modules() if arithmetic.channels_last else ():
-            part.register_forward_pre_hook(_in_channels_last)
-        if compiling:
-            module.compile()
+    for part in {part for module in modules for part in module.modules()}:
+        part.register_forward_pre_hook(_in_channels_last)
 
 
 def _in_channels_last(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -76,29 +69,6 @@ def _in_channels_last(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, 
     maps = (isinstance(value, Tensor) and value.ndim == 4 for value in inputs)
     chosen = zip(inputs, maps, strict=True)
     return tuple(value.contiguous(memory_format=torch.channels_last) if used else value for value, used in chosen)
-
-
-def compiled(function: Callable[..., Any], arithmetic: Arithmetic | None, device: torch.device) -> Callable[..., Any]:
-    """A function that is called many times with equal shapes, compiled if ``arithmetic`` says so."""
-    return torch.compile(function) if compiles(arithmetic, device) else function
-
-
-def compiles(arithmetic: Arithmetic | None, device: torch.device) -> bool:
-    """Whether to compile. Raises ParameterError in a deterministic process on a GPU, and without a C++ compiler."""
-    if arithmetic is None or not arithmetic.compile or device.type == "meta":
-        return False
-    if exact(device):
-        raise ParameterError(
-            "`arithmetic.compile` and `compute.deterministic` are both true. torch.compile chooses kernels by their "
-            "time on this GPU, so the same seed would give other bytes. Set one of them to false."
-        )
-    compiler = os.environ.get("CXX", "g++")  # as torch.compile looks for it
-    if shutil.which(compiler) is None:
-        raise ParameterError(
-            f"`arithmetic.compile` is true, and this machine has no C++ compiler '{compiler}', which torch.compile "
-            "needs. Install it, set the environment variable CXX to another one, or set `arithmetic.compile` to false."
-        )
-    return True
 
 
 def used(arithmetic: Arithmetic, device: torch.device) -> str:
@@ -119,10 +89,10 @@ def bfloat16_pays(device: torch.device) -> bool:
     On a processor without instructions for bfloat16 (avx512_bf16 and amx_bf16 of x86-64, bf16 of ARM) a convolution
     takes 45 times as long (AVX2). With avx512_bf16 alone it takes half the time on an EPYC of Zen 5, and a product of
     matrices a quarter. On a Xeon without AMX it takes 1.2 to 1.9 times as long, so Intel's need amx_bf16. All of these
-    were measured. The device "meta" computes nothing.
+    were measured.
     """
     if device.type != "cpu":
-        return device.type != "meta"
+        return True
     capabilities = torch.cpu.get_capabilities()
     vector = capabilities.get("avx512_bf16") and "Intel" not in capabilities.get("cpu_name", "")
     return bool(vector or capabilities.get("amx_bf16") or capabilities.get("bf16"))

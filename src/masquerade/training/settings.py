@@ -21,8 +21,6 @@ class Arithmetic(Settings):
     bits. Sums, losses' logarithms and exponentials, weights and their updates have 32 bits."""
     channels_last: bool
     """Whether the maps of the trained networks have the channels of a pixel side by side in memory."""
-    compile: bool
-    """Whether `torch.compile` fuses what the trained networks compute; not with `compute.deterministic` on a GPU."""
 
     @property
     def reduced(self) -> bool:

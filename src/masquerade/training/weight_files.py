@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.core import execution
 from masquerade.core.errors import CheckpointError
 from masquerade.training import checkpoints
 
@@ -56,7 +55,6 @@ class Inert:
         pass
 
 
-@execution.replaceable
 def read(path: Path) -> Any:
     """Returns the content of a PyTorch file: tensors and plain containers.
 
@@ -95,7 +93,6 @@ class _Arrays(pickle.Unpickler):
         return ARRAYS[module, name]
 
 
-@execution.replaceable
 def read_arrays(path: Path) -> dict[str, Tensor]:
     """The arrays of a pickle of nested dictionaries, such as the weights of a Flax network: dotted name -> tensor.
 
@@ -120,7 +117,6 @@ def read_arrays(path: Path) -> dict[str, Tensor]:
     return found
 
 
-@execution.replaceable
 def tensors(content: Any, path: Path, without: Mapping[str, str] | None = None, under: str = "") -> dict[str, Tensor]:
     """Returns the tensors of a state dict by name.
 
@@ -146,7 +142,6 @@ def tensors(content: Any, path: Path, without: Mapping[str, str] | None = None, 
     return kept
 
 
-@execution.replaceable
 def load(network: Network, given: Mapping[str, Tensor], path: Path) -> Network:
     """Load strictly; returns the network frozen, in evaluation mode.
 

@@ -22,10 +22,6 @@ class Adversary(Protocol):
     modules: dict[str, nn.Module]
     optimizers: dict[str, torch.optim.Optimizer]
 
-    def kind(self, step: int) -> bool:
-        """Whether the step has more to compute than others."""
-        ...
-
     def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
         """The loss of a generator that made ``images`` (N, 3, S, S)."""
         ...
@@ -45,10 +41,6 @@ class OnPixels:
         self.optimizer = optimizer(self.discriminator, settings)
         self.optimizers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimizer}
 
-    def kind(self, step: int) -> bool:
-        """Whether the step has the R1 penalty."""
-        return self.settings.r1 > 0 and step % self.settings.r1_every == 0
-
     def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
         self.discriminator.requires_grad_(False)
         loss = functional.softplus(-self._scores(images)).mean()
@@ -56,7 +48,7 @@ class OnPixels:
         return loss
 
     def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
-        penalized = self.kind(step)
+        penalized = self.settings.r1 > 0 and step % self.settings.r1_every == 0  # lazy R1
         images.requires_grad_(penalized)
         real = self.discriminator(images) if penalized else self._scores(images)
         fakes = [functional.softplus(self._scores(kind)).mean() for kind in made]
@@ -87,10 +79,6 @@ class OnFeatures:
         self.modules: dict[str, nn.Module] = {"discriminator": self.heads}
         self.optimizer = optimizer(self.heads, settings)
         self.optimizers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimizer}
-
-    def kind(self, step: int) -> bool:
-        """All steps do the same computations."""
-        return False
 
     def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
         self.heads.requires_grad_(False)

@@ -185,9 +185,6 @@ class Reconstruction:
         self.prior = Prior(settings.critic, generator, examples)
         self.modules, self.optimizers = self.prior.modules, self.weights.optimizers | self.prior.optimizers
 
-    def kind(self, step: int) -> None:
-        """All steps do the same computations."""
-
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses."""
         draw = seeding.generator(self.seed, "reconstruction", step)

@@ -40,10 +40,6 @@ class Sharpening:
         self.modules: dict[str, nn.Module] = self.adversary.modules | self.prior.modules
         self.optimizers = self.weights.optimizers | self.prior.optimizers | self.adversary.optimizers
 
-    def kind(self, step: int) -> bool:
-        """Whether the discriminator has more to compute than in other steps."""
-        return self.adversary.kind(step)
-
     def step(self, step: int) -> dict[str, float]:
         """One update of each network. Returns the losses."""
         settings, mixed = self.settings, self.params.mixed

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from masquerade.backbones.inversion.settings import RefinementSettings
-from masquerade.core import execution
 from masquerade.networks import lpips
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.w_space import PNSpace
@@ -41,7 +40,7 @@ def refined(
         optimizer = torch.optim.Adam([codes], betas=BETAS)
         parts = [slice(first, first + AT_ONCE) for first in range(0, len(codes), AT_ONCE)]
         known = [lpips.units(network, images[rows]) if network else [] for rows in parts]
-        for step in execution.rounds(settings.steps):
+        for step in range(settings.steps):
             optimizer.zero_grad(set_to_none=False)
             for group in optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1 - (1 - LAST) * step / settings.steps)

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 
 from masquerade.backbones.semantics.network import Words, words_of
-from masquerade.core import execution
 from masquerade.core.errors import ParameterError
 from masquerade.core.suggestions import nearest
 
 
-@execution.replaceable
 def refuse_unknown(sentences: Sequence[str], tokenizer: object) -> None:
     """Raises ParameterError, with the nearest known words, if the text-image model does not know a word.
 

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from masquerade.core import execution
 from masquerade.core.errors import ParameterError
 from masquerade.methods.clip2protect.settings import CLIP2ProtectSettings, CLIP2ProtectVariant
 from masquerade.methods.latent.space import LatentSpace
@@ -51,7 +50,7 @@ class Search:
         generator = own_generators(self.space.generator, len(clear)).requires_grad_(True)
         rate, fused = self.params.tuning_rate, start.device.type == "cpu"  # one pass over the weights
         optimizer = torch.optim.Adam(generator.parameters(), lr=rate, fused=fused)
-        for _ in execution.rounds(self.params.tuning_steps):
+        for _ in range(self.params.tuning_steps):
             error = generator.synthesize(start) - clear
             parts = [error, error.diff(dim=2), error.diff(dim=3)]  # pixels and edges
             optimizer.zero_grad(set_to_none=True)
@@ -69,7 +68,7 @@ class Search:
             begun = generator.begin(start, self.first)
         fine = first.clone().requires_grad_(True)
         optimizer = torch.optim.Adam([fine], lr=params.search_rate)
-        for _ in execution.rounds(params.search_steps):
+        for _ in range(params.search_steps):
             made = generator.synthesize([*kept, *fine.unbind(1)], begun=begun)
             loss = params.adversarial * self._identity_loss(self.identity(made), own, wanted)
             loss = loss + params.text * self._text_loss(normalize(semantics.cls(made), dim=-1), described)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.core import execution, seeding
+from masquerade.core import seeding
 from masquerade.training.optimizers import Optimizers, cooldown_share
 
 HIDDEN = 384  # width of its two inner layers
@@ -48,7 +48,7 @@ def teach(
     """Train a reader for ``steps`` more updates; ``seed``, ``purpose`` and its number give an update's faces."""
     optimizers = Optimizers({"reader": reader.requires_grad_(True)}, RATE, BETAS, (2,), OTHERS_RATE)
     spread = features.var()
-    for step in execution.rounds(steps):
+    for step in range(steps):
         draw = seeding.generator(seed, *purpose, step)
         rows = torch.from_numpy(draw.choice(len(codes), min(BATCH, len(codes)), replace=False))
         vectors, predicted = reader(codes[rows])

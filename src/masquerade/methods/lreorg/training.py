@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from masquerade.backbones import loaded
 from masquerade.backbones.generator.reconstruction import energy_distance
 from masquerade.backbones.recognition.training import Recognizer
-from masquerade.core import execution, seeding
+from masquerade.core import seeding
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods.latent.codes import diverged
 from masquerade.methods.latent.space import BATCH, LatentSpace
@@ -21,7 +21,7 @@ from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
 from masquerade.networks.cdfnet import CDFNet
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
-from masquerade.networks.inputs import place
+from masquerade.networks.inputs import in_batches, place
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
@@ -87,24 +87,20 @@ class SwapTask:
 
         def shown(codes: Tensor) -> tuple[Tensor, ...]:
             images = self._pictures_of(codes).clamp(-1, 1)
-            return self.identity(images), space.semantics.cls(images), _as_saved(images).cpu()
+            return self.identity(images), space.semantics.cls(images), _as_saved(images)
 
-        every = execution.parts(drawn, torch.from_numpy(z).to(space.device), generator.at_once)
+        every = in_batches(drawn, generator.at_once, z)
         if inverted is not None:
-            codes = inverted.to(space.device)
-            further = (codes, *execution.parts(shown, codes, generator.at_once))
-            every = tuple(torch.cat(both) for both in zip(every, further, strict=True))
-        self.codes, self.identities, self.features, images = every
+            further = (inverted.cpu(), *in_batches(shown, generator.at_once, inverted))
+            every = [torch.cat(both) for both in zip(every, further, strict=True)]
+        *every, images = every
+        self.codes, self.identities, self.features = (values.to(space.device) for values in every)
         self.pictures = images.numpy()
 
     def _pictures_of(self, codes: Tensor) -> Tensor:
         """The pictures of codes W (N, style) or W+ (N, layers, style)."""
         generator = self.space.generator
         return generator.synthesize(generator.broadcast(codes) if codes.ndim == 2 else codes)
-
-    def kind(self, step: int) -> tuple[bool, bool, bool]:
-        """Whether the step draws pictures, swaps the identity, and trains the reader first."""
-        return self._draws(step), step % 2 == 0, self._teaches(step)
 
     def _teaches(self, step: int) -> bool:
         return bool(self.settings.reader_every) and step > 0 and step % self.settings.reader_every == 0

@@ -10,13 +10,13 @@ from torch.nn import functional
 
 from masquerade.backbones import loaded
 from masquerade.backbones.inversion.training import perceptual
-from masquerade.core import execution, seeding
+from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import losses
 from masquerade.methods.riddle.optimizer import Ranger
 from masquerade.methods.riddle.settings import RiddleSettings
-from masquerade.networks.inputs import embedded, place
+from masquerade.networks.inputs import embedded, in_batches, place
 from masquerade.networks.latent_encryptor import LatentEncryptor
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
@@ -208,7 +208,7 @@ def influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
     for size in network.sizes:
         moved = mean.repeat(width, 1, 1)
         moved[:, first : first + size] += steps[:, None]
-        made = execution.parts(generator.synthesize, moved, generator.at_once)
+        made = in_batches(generator.synthesize, generator.at_once, moved).to(moved.device)
         by_group.append((made - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
         first += size
     influences = torch.cat(by_group)

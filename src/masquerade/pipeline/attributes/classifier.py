@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.core import execution, seeding
+from masquerade.core import seeding
 from masquerade.networks import efficientnet_lite_internals, mobilenet_v2, torchvision_internals
 from masquerade.networks.inputs import device, place, tensor
 from masquerade.params.blocks import AttributeSettings
@@ -61,7 +61,7 @@ class Classifier:
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
         self._trained.train()
         curve = []
-        for epoch in execution.rounds(settings.epochs):
+        for epoch in range(settings.epochs):
             draw = seeding.generator(self.seed, "epoch", epoch)
             order, turned = draw.permutation(len(features)), draw.random(len(features)) < 0.5
             losses = []
