@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.core.errors import ParameterError
+from masquerade.core.settings import Settings, SmallScale
 from masquerade.params import loading, origins, overlays, yaml_files
 from masquerade.params import parameters as params
 from masquerade.params import schema as schema_module
@@ -302,3 +303,19 @@ def test_the_first_file_of_an_origin_sets_the_value_that_takes_effect(root, scal
         for key, values in origins.origins(block, root, scale).items():
             value = overlays.at(tree, key)
             assert next(iter(values.values())) == (None if value is overlays.MISSING else value), key
+
+
+def test_a_block_small_scale_needs_no_line_in_params_and_differs_only_where_a_scale_sets_it():
+    class Faster(SmallScale):
+        kernel_rate: float = 0.0
+        cooldown: float = 1.0
+
+    class Training(Settings):
+        steps: int
+        small_scale: Faster = Faster()
+
+    assert Training(steps=3).small_scale == Faster(kernel_rate=0.0, cooldown=1.0)
+    merged = overlays.overlay({"steps": 3}, {"small_scale": {"cooldown": 0.5}})
+    assert Training(**merged).small_scale == Faster(kernel_rate=0.0, cooldown=0.5)
+    with pytest.raises(TypeError, match="rate must have a default with which nothing changes"):
+        type("Faulty", (SmallScale,), {"__annotations__": {"rate": float}})

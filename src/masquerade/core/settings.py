@@ -20,9 +20,9 @@ when it computes their gradients with AVX2, and the training crashes (uxlfoundat
 class Settings(BaseModel):
     """A block of parameters. Closed: an unknown key is an error. Frozen: its values cannot be changed.
 
-    Fields have no defaults, so that params.yaml shows every knob and DVC detects every change. The text below a field
-    is its description, with unit and source (`descriptions`). pydantic itself would look for these texts in every
-    process that imports a block, which takes a fifth of the time of planning.
+    Fields have no defaults, so that params.yaml shows every knob; those of a `SmallScale` are the exception. The text
+    below a field is its description, with unit and source (`descriptions`). pydantic itself would look for these texts
+    in every process that imports a block, which takes a fifth of the time of planning.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -61,6 +61,30 @@ def _described_fields(block: ast.stmt) -> Iterator[tuple[str, str]]:
         match field, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 yield name, inspect.cleandoc(text)
+
+
+class SmallScale(Settings):
+    """The base of a block ``small_scale``: how a network or a training may differ from its paper at a small scale.
+
+    Every field has a default, with which nothing differs from the paper. params.yaml, which holds the values of the
+    papers, therefore does not list the block, and the overlay of a small scale sets what it needs::
+
+        class FalcoSmallScale(SmallScale):
+            kernel_rate: Annotated[float, Field(ge=0)] = 0.0   # and below it, its description
+
+        class FalcoParams(Settings):
+            small_scale: FalcoSmallScale = FalcoSmallScale()
+
+        # scales/mini.yaml
+        methods: {falco: {params: {small_scale: {kernel_rate: 0.01}}}}
+    """
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        required = [name for name, field in cls.model_fields.items() if field.is_required()]
+        if required:
+            raise TypeError(f"{cls.__name__}: {', '.join(required)} must have a default with which nothing changes")
 
 
 class NoParameters(Settings):

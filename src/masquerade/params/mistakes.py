@@ -26,7 +26,7 @@ def explain(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> 
         if item["type"] == "extra_forbidden":
             lines.append(f"{file}: unknown parameter '{key}'. {nearest(str(names[-1]), _fields(names[:-1]))}")
         elif item["type"] == "missing":
-            lines.append(f"{PARAMS}: '{key}' is missing. No parameter has a default, so that every one is visible.")
+            lines.append(f"{PARAMS}: '{key}' is missing. It has no default, so that the file shows it.")
         else:
             lines.append(f"{file}: '{key}' is {item['input']!r}: {item['msg'][0].lower() + item['msg'][1:]}.")
     return "\n".join(dict.fromkeys(lines))

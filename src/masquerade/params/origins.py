@@ -12,6 +12,9 @@ from masquerade.params.loading import layers_of, load
 from masquerade.params.overlays import MISSING, at
 from masquerade.params.yaml_files import read
 
+DEFAULT = "default"
+"""The origin of a value that no file sets: a field of a `SmallScale`."""
+
 
 def origins(key: str, root: Path = Path(), scale: str | None = None) -> dict[str, dict[str, Any]]:
     """Dotted key -> file -> the value that it sets, the file that decides first: for ``key``, or each value below it.
@@ -31,10 +34,11 @@ def origins(key: str, root: Path = Path(), scale: str | None = None) -> dict[str
     files = {PARAMS: read(root / PARAMS), **layers}
     if scale is not None:
         files["--scale"] = {"scale": scale}
-    return {
+    found = {
         name: {file: value for file in reversed(files) if (value := at(files[file], name)) is not MISSING}
         for name in dict.fromkeys(names)
     }
+    return {name: values or {DEFAULT: at(parameters.tree, name)} for name, values in found.items()}
 
 
 def leaves(tree: Any, key: str = "") -> Iterator[tuple[str, Any]]:

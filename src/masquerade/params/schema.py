@@ -21,7 +21,8 @@ def template(method: str) -> str:
 
 
 def _lines(indent: int, name: str, block: type[Settings]) -> list[str]:
-    """The block ``name``, with a line for each knob."""
+    """The block ``name``, with a line for each field that params.yaml must set."""
     margin, texts = " " * indent, descriptions(block)
-    knobs = [f"{margin}  {knob}:   # {' '.join(texts.get(knob, '').split())}" for knob in block.model_fields]
+    required = [name for name, field in block.model_fields.items() if field.is_required()]
+    knobs = [f"{margin}  {knob}:   # {' '.join(texts.get(knob, '').split())}" for knob in required]
     return [f"{margin}{name}:{'' if knobs else ' {}'}", *knobs]
