@@ -4,8 +4,6 @@
 """
 
 import io
-import itertools
-import struct
 import tarfile
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -122,42 +120,6 @@ def casia_folders(root: Path, people: Sequence[Sequence[np.ndarray]]) -> None:
     for person, pictures in enumerate(people):
         for number, picture in enumerate(pictures, start=1):
             write(root / "CASIA-WebFace" / f"{person + 45:07d}" / f"{number:03d}.jpg", jpeg(picture))
-
-
-def record(content: bytes) -> bytes:
-    """A record as dmlc-core's RecordIOWriter writes it: split at each magic number at a multiple of four bytes."""
-    magic = struct.pack("<I", 0xCED7230A)
-    cuts = [at for at in range(0, len(content) - 3, 4) if content[at : at + 4] == magic]
-    edges = [0, *itertools.chain.from_iterable((at, at + 4) for at in cuts), len(content)]
-    parts = [content[edges[n] : edges[n + 1]] for n in range(0, len(edges), 2)]
-    kinds = [0] if len(parts) == 1 else [1, *[2] * (len(parts) - 2), 3]
-    return b"".join(
-        magic + struct.pack("<I", kind << 29 | len(part)) + part + b"\0" * (-len(part) % 4)
-        for kind, part in zip(kinds, parts, strict=True)
-    )
-
-
-def casia_record(root: Path, people: Sequence[Sequence[bytes]]) -> None:
-    """train.rec, train.idx and property of the JPEGs of each person, as InsightFace writes them (face2rec2.py).
-
-    Record 0 is after the pictures and before the people. A picture has one label or, in newer sets, two.
-    """
-    total = sum(map(len, people))
-    ends = list(itertools.accumulate(map(len, people), initial=1))
-    pictures = [(person, picture) for person, own in enumerate(people) for picture in own]
-    records = {
-        number: (struct.pack("<IfQQ2f", 2, 0.0, number, 0, person, 1.0) if number % 2 else
-                 struct.pack("<IfQQ", 0, person, number, 0)) + picture
-        for number, (person, picture) in enumerate(pictures, start=1)
-    }  # fmt: skip
-    records[0] = struct.pack("<IfQQ2f", 2, 0.0, 0, 0, total + 1, total + 1 + len(people))
-    for number, edges in enumerate(itertools.pairwise(ends), start=total + 1):
-        records[number] = struct.pack("<IfQQ2f", 2, 0.0, number, 0, *edges)
-    written = {number: record(content) for number, content in records.items()}
-    places = itertools.accumulate(map(len, written.values()), initial=0)
-    write(root / "train.rec", b"".join(written.values()))
-    write(root / "train.idx", "".join(f"{number}\t{at}\n" for number, at in zip(written, places, strict=False)))
-    write(root / "property", f"{len(people)},112,112")
 
 
 def zipped(folder: Path, archive: Path, top: str) -> None:

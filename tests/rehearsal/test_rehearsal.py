@@ -91,8 +91,8 @@ def write_datasets(folder: Path) -> None:
     people = {f"A_{fold}": wild[fold : fold + 2] for fold in range(10)} | {f"B_{f}": [wild[12 + f]] for f in range(10)}
     published.lfw(folder / "lfw", dict(sorted(people.items(), key=lambda item: item[0][::-1])))
     published.ffhq(folder / "ffhq", large[:3])
-    close = [published.jpeg(resized(face, 112, 112)) for face in faces[:6]]
-    published.casia_record(folder / "casia_webface", [close[:2], close[2:4], close[4:]])
+    close = [resized(face, 112, 112) for face in faces[:6]]
+    published.casia_folders(folder / "casia_webface", [close[:2], close[2:4], close[4:]])
 
 
 def write_weights(folder: Path) -> None:

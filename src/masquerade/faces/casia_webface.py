@@ -10,50 +10,39 @@ from pydantic import Field
 
 from masquerade.core.errors import DatasetError
 from masquerade.core.settings import Settings
-from masquerade.faces.photographs import people_splits
-from masquerade.faces.photographs.published_dataset import (
-    Detection,
-    ListedPicture,
-    PublishedDataset,
-    read_photograph,
-)
-from masquerade.faces.photographs.records import RecordTree
+from masquerade.faces import _splits
+from masquerade.faces.photographs.published_dataset import ListedPicture, PublishedDataset, read_photograph
 from masquerade.faces.photographs.trees import FolderTree, Tree, first_existing
 
 TOP = "CASIA-WebFace"
-FILE = re.compile(r"(\d{7})/(\d{3,4})\.jpg")
+FILE = re.compile(r"(\w+)/(\w+)\.jpg")
 
 
 class CasiaWebFace(PublishedDataset):
-    """Yi et al. 2014 (arXiv:1411.7923): folders of people, or InsightFace's record; each is aligned here as FFHQ is.
+    """Yi et al. 2014 (arXiv:1411.7923): folders of people; each image is aligned here as FFHQ is.
 
-    InsightFace's pictures have 112 x 112 pixels and show less than FFHQ's square; the rest is padded with the mirror
-    image. See docs/datasets.md.
+    InsightFace publishes images of 112 x 112 pixels in one file, which its own script unpacks into such folders. They
+    show less than FFHQ's square; the rest is padded with the mirror image. See docs/datasets.md.
     """
 
     title = "CASIA-WebFace"
 
     class Params(Settings):
         path: str
-        """The folder with train.rec, train.idx and property, or with CASIA-WebFace/ and its folders of people."""
-        layout: Literal["record", "folders"]
-        """record: InsightFace's faces_webface_112x112; folders: as first published."""
+        """The folder with CASIA-WebFace/ and its folders of people."""
         pictures: Annotated[int, Field(ge=1)]
-        """Pictures of the set; any other number is an error (490,623 in the record; 494,414: Yi et al. 2014)."""
+        """Pictures of the set; any other number is an error (490,623: InsightFace; 494,414: Yi et al. 2014)."""
         validation_pictures: Annotated[int, Field(ge=0)]
         """Pictures of the validation split, to which people are dealt at random. Our choice: no paper has one."""
         test_pictures: Annotated[int, Field(ge=1)]
         """Pictures of the test split, to which people are dealt at random. Our choice: cao21 has some in a figure."""
         splits: Annotated[list[Literal["train", "validation", "test"]], Field(min_length=1)]
         """The splits that are read. The files of all splits must exist. No rebuilt method trains on this set."""
-        detection: Detection
-        """How faces are detected."""
 
     params: Params
 
     def tree(self) -> Tree:
-        root = Path(self.params.path)
-        return RecordTree(root) if self.params.layout == "record" else FolderTree(first_existing(root, [TOP]).parent)
+        return FolderTree(first_existing(Path(self.params.path), [TOP]).parent)
 
     def lists(self) -> list[Path]:
         return []
@@ -68,10 +57,10 @@ class CasiaWebFace(PublishedDataset):
         return {split: counts[split] for split in p.splits}
 
     def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
-        pictures = _from_records(tree) if isinstance(tree, RecordTree) else _from_folders(tree)
+        pictures = _list_folders(tree)
         self.check_count(len(pictures))
         sizes = {"test": self.params.test_pictures, "validation": self.params.validation_pictures}
-        split = people_splits.deal(Counter(person for _, person, _ in pictures), sizes, seed, self.name)
+        split = _splits.deal(Counter(person for _, person, _ in pictures), sizes, seed, self.name)
         return [
             ListedPicture(file, {"id": f"casia-{person}-{name}", "identity": f"casia-{person}", "split": split[person]})
             for file, person, name in pictures
@@ -79,15 +68,10 @@ class CasiaWebFace(PublishedDataset):
         ]
 
     def picture_reader(self, size: int) -> partial:
-        return partial(read_photograph, self.params.detection, size)
+        return partial(read_photograph, size)
 
 
-def _from_records(tree: RecordTree) -> list[tuple[str, str, str]]:
-    """(file, person, name) of every picture in InsightFace's record."""
-    return [(str(number), f"{person:05d}", f"{number:06d}") for person, own in enumerate(tree.people) for number in own]
-
-
-def _from_folders(tree: Tree) -> list[tuple[str, str, str]]:
+def _list_folders(tree: Tree) -> list[tuple[str, str, str]]:
     """(file, person, name) of every picture below the folders. Raises DatasetError for any other file."""
     pictures = []
     for file in sorted(tree.sizes(TOP)):

@@ -4,17 +4,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
+import pandas as pd
 from pydantic import Field
 
 from masquerade.core.errors import DatasetError
 from masquerade.core.settings import Settings
-from masquerade.faces.photographs import celeba_lists, lists, people_splits
-from masquerade.faces.photographs.published_dataset import (
-    Detection,
-    ListedPicture,
-    PublishedDataset,
-    read_photograph,
-)
+from masquerade.faces import _splits
+from masquerade.faces.photographs import celeba_lists
+from masquerade.faces.photographs.published_dataset import ListedPicture, PublishedDataset, read_photograph
 from masquerade.faces.photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
 
 OFFICIAL = {"train": 162770, "validation": 19867, "test": 19962}  # list_eval_partition.txt
@@ -40,8 +37,6 @@ class CelebA(PublishedDataset):
         """Pictures of the set; any other number is an error (202,599: its publishers)."""
         splits: Annotated[list[Literal["train", "validation", "test"]], Field(min_length=1)]
         """The official parts that are read. The files of all parts must exist. No rebuilt method trains on CelebA."""
-        detection: Detection
-        """How faces are detected."""
 
     params: Params
 
@@ -59,45 +54,43 @@ class CelebA(PublishedDataset):
         return [self.params.version]
 
     def count(self, seed: int) -> dict[str, int]:
-        counts = people_splits.share_out(self.params.pictures, OFFICIAL)
+        counts = _splits.share_out(self.params.pictures, OFFICIAL)
         return {split: counts[split] for split in self.params.splits}
 
     def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
         attributes, landmarks, *_ = self.lists()
-        known = celeba_lists.attributes(celeba_lists.read_text(attributes), attributes.name)
-        near = face_middles(celeba_lists.read_text(landmarks), landmarks.name)
-        people, splits = celeba_lists.people_and_splits(Path(self.params.path))
-        self.check_count(len(known))
-        lists.check_same_files(known, attributes.name, near, landmarks.name)
-        lists.check_same_files(known, attributes.name, people, celeba_lists.IDENTITIES)
-        check_files(tree.sizes(self.params.version), known, tree.path / self.params.version)
+        labels = celeba_lists.read_attributes(celeba_lists.read_text(attributes), attributes.name)
+        middles = read_face_middles(celeba_lists.read_text(landmarks), landmarks.name)
+        people = celeba_lists.read_people_and_splits(Path(self.params.path))
+        self.check_count(len(labels))
+        for table, name in ((middles, landmarks.name), (people, celeba_lists.IDENTITIES)):
+            celeba_lists.check_same_files(pd.Index(labels), attributes.name, table.index, name)
+        check_files(tree.sizes(self.params.version), labels, tree.path / self.params.version)
+        person_of, split_of = people["person"].to_dict(), people["split"].to_dict()
+        near = {file: (x, y) for file, x, y in middles.itertuples()}
         return [
             ListedPicture(
                 f"{self.params.version}/{file}",
                 {
                     "id": f"celeba-{Path(file).stem}",
-                    "identity": people[file],
-                    "split": splits[file],
-                    "caption": celeba_lists.caption(known[file]),
-                    **known[file],
+                    "identity": person_of[file],
+                    "split": split_of[file],
+                    "caption": celeba_lists.caption(labels[file]),
+                    **labels[file],
                 },
                 near=near[file],
             )
-            for file in sorted(known)
-            if splits[file] in self.params.splits
+            for file in sorted(labels)
+            if split_of[file] in self.params.splits
         ]
 
     def picture_reader(self, size: int) -> partial:
-        return partial(read_photograph, self.params.detection, size)
+        return partial(read_photograph, size)
 
 
-def face_middles(text: str, name: str) -> dict[str, tuple[float, float]]:
-    """file -> the mean of its five landmarks, (x, y) in pixels. Raises DatasetError."""
-    columns, listed = lists.table(text, name)
-    if columns != FIVE:
+def read_face_middles(text: str, name: str) -> pd.DataFrame:
+    """The mean of the five landmarks of each file, columns x and y in pixels. Raises DatasetError."""
+    table = celeba_lists.read_table(text, name, skiprows=1)
+    if list(table) != FIVE:
         raise DatasetError(f"{name} must have the columns {' '.join(FIVE)}. Fetch the list again.")
-    try:
-        points = {file: [int(word) for word in words] for file, words in listed.items()}
-    except ValueError as error:
-        raise DatasetError(f"{name}: a coordinate is not a whole number ({error}). Fetch the list again.") from error
-    return {file: (sum(five[::2]) / 5, sum(five[1::2]) / 5) for file, five in points.items()}
+    return pd.DataFrame({"x": table[FIVE[::2]].sum(axis=1) / 5, "y": table[FIVE[1::2]].sum(axis=1) / 5})

@@ -5,12 +5,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
+import pandas as pd
 from pydantic import Field
 
 from masquerade.core.annotations import CLASSES
 from masquerade.core.errors import DatasetError
 from masquerade.core.settings import Settings
-from masquerade.faces.photographs import celeba_lists, lists, people_splits
+from masquerade.faces import _splits
+from masquerade.faces.photographs import celeba_lists
 from masquerade.faces.photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
 from masquerade.faces.photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
 
@@ -61,9 +63,9 @@ class CelebAHQ(PublishedDataset):
     def lists(self) -> list[Path]:
         root = Path(self.params.celeba)
         tree = self.tree()
-        own = [tree.path / name for name in (MAPPING, ATTRIBUTES)] if isinstance(tree, FolderTree) else []
+        beside = [tree.path / name for name in (MAPPING, ATTRIBUTES)] if isinstance(tree, FolderTree) else []
         names = (celeba_lists.IDENTITIES, celeba_lists.PARTITION)
-        return [*own, *(celeba_lists.find_list(root, name) for name in names)]
+        return [*beside, *(celeba_lists.find_list(root, name) for name in names)]
 
     def picture_folders(self) -> list[str]:
         return [PICTURES, MASKS] if self.params.masks else [PICTURES]
@@ -71,28 +73,28 @@ class CelebAHQ(PublishedDataset):
     def count(self, seed: int) -> dict[str, int]:
         p = self.params
         if p.split == "official":
-            return people_splits.share_out(p.pictures, OFFICIAL)
+            return _splits.share_out(p.pictures, OFFICIAL)
         sizes = {"validation": p.validation_pictures, "test": p.test_pictures}
         return {"train": p.pictures - sum(sizes.values()), **sizes}
 
     def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
-        originals = mapping(tree.text(MAPPING), MAPPING)
+        originals = read_mapping(tree.text(MAPPING), MAPPING)
         self.check_count(len(originals))
-        known = celeba_lists.attributes(tree.text(ATTRIBUTES), ATTRIBUTES)
+        labels = celeba_lists.read_attributes(tree.text(ATTRIBUTES), ATTRIBUTES)
         files = [f"{number}.jpg" for number in range(len(originals))]
-        lists.check_same_files(known, ATTRIBUTES, dict.fromkeys(files), MAPPING)
+        celeba_lists.check_same_files(pd.Index(labels), ATTRIBUTES, pd.Index(files), MAPPING)
         check_files(tree.sizes(PICTURES), files, tree.path / PICTURES)
-        person_of, official = celeba_lists.people_and_splits(Path(self.params.celeba))
-        unknown = next((name for name in originals if name not in person_of), None)
-        if unknown:
+        celeba = celeba_lists.read_people_and_splits(Path(self.params.celeba))
+        missing = pd.Index(originals).difference(celeba.index)
+        if len(missing):
             raise DatasetError(
-                f"{MAPPING} names {unknown}, which is not in {celeba_lists.IDENTITIES}. Fetch both again."
+                f"{MAPPING} names {missing[0]}, which is not in {celeba_lists.IDENTITIES}. Fetch both again."
             )
-        people = [person_of[name] for name in originals]
-        split_of = {person: official[name] for person, name in zip(people, originals, strict=True)}
+        people, splits = (celeba.loc[originals, column].tolist() for column in ("person", "split"))
+        split_of = dict(zip(people, splits, strict=True))
         if self.params.split == "enlarged":
             sizes = {"test": self.params.test_pictures, "validation": self.params.validation_pictures}
-            split_of = people_splits.enlarge(split_of, Counter(people), sizes, seed, self.name)
+            split_of = _splits.enlarge(split_of, Counter(people), sizes, seed, self.name)
         parts = tree.sizes(MASKS) if self.params.masks else {}
         return [
             ListedPicture(
@@ -102,8 +104,8 @@ class CelebAHQ(PublishedDataset):
                     "identity": person,
                     "split": split_of[person],
                     "original": original,
-                    "caption": celeba_lists.caption(known[file]),
-                    **known[file],
+                    "caption": celeba_lists.caption(labels[file]),
+                    **labels[file],
                 },
                 parts=mask_parts(number, parts) if self.params.masks else (),
             )
@@ -114,28 +116,21 @@ class CelebAHQ(PublishedDataset):
         return partial(read_aligned, (1024,), size)
 
 
-def mapping(text: str, name: str) -> list[str]:
-    """CelebA's file of each picture, in order, from lines ``idx orig_idx orig_file`` below a header.
+def read_mapping(text: str, name: str) -> list[str]:
+    """CelebA's file of each image, in order, from lines ``idx orig_idx orig_file`` below a header.
 
-    Further columns are ignored. Raises DatasetError for a line that contradicts itself or the lines before it.
+    Raises DatasetError if the images are not numbered from 0, or if two of them are of one file.
     """
-    (line, head), *body = lists.rows(text, name)
-    if head[:3] != ["idx", "orig_idx", "orig_file"]:
-        raise DatasetError(f"{name}, line {line} must be 'idx orig_idx orig_file'. Fetch the list again.")
-    originals: dict[str, int] = {}
-    for number, (line, words) in enumerate(body):
-        if len(words) < 3:
-            raise DatasetError(f"{name}, line {line} has {len(words)} words and needs three. Fetch the list again.")
-        own, original = (lists.whole_number(word, name, line) for word in words[:2])
-        if own != number or words[2] != f"{original + 1:06d}.jpg":
-            raise DatasetError(
-                f"{name}, line {line}: picture {own}, made of CelebA's number {original} (from 0), cannot be "
-                f"'{words[2][:40]}' and the line of picture {number}. Fetch the list again."
-            )
-        if words[2] in originals:
-            raise DatasetError(f"{name}, line {line}: {words[2]} is listed twice. Fetch the list again.")
-        originals[words[2]] = number
-    return list(originals)
+    table = celeba_lists.read_table(text, name)
+    if (
+        "orig_file" not in table
+        or table.index.tolist() != list(range(len(table)))
+        or table["orig_file"].duplicated().any()
+    ):
+        raise DatasetError(
+            f"{name} must have lines 'idx orig_idx orig_file' of the images 0, 1 and so on. Fetch it again."
+        )
+    return table["orig_file"].tolist()
 
 
 def mask_parts(number: int, files: dict[str, int]) -> tuple[tuple[int, str], ...]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,13 +11,9 @@ from pydantic import Field
 
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.settings import Settings
-from masquerade.faces.photographs import celeba_lists, lists, people_splits
-from masquerade.faces.photographs.published_dataset import (
-    Detection,
-    ListedPicture,
-    PublishedDataset,
-    read_photograph,
-)
+from masquerade.faces import _splits
+from masquerade.faces.photographs import celeba_lists
+from masquerade.faces.photographs.published_dataset import ListedPicture, PublishedDataset, read_photograph
 from masquerade.faces.photographs.trees import FolderTree, TarTree, Tree, check_files, first_existing
 
 PEOPLE, PAIRS = "people.txt", "pairs.txt"
@@ -51,8 +48,6 @@ class LFW(PublishedDataset):
         """Folds of people.txt that set thresholds; they are not tested. Our choice: the papers test on all folds."""
         test_pictures: Annotated[int, Field(ge=0)]
         """Test pictures, of people chosen at random; 0: all (falco 4.1); 5,000: lreorg 4.1."""
-        detection: Detection
-        """How faces are detected."""
 
     params: Params
 
@@ -70,18 +65,18 @@ class LFW(PublishedDataset):
     def count(self, seed: int) -> dict[str, int]:
         """Pictures of each split, as if every fold had the same number of pictures."""
         folds = len(self.params.validation_folds)
-        counts = people_splits.share_out(self.params.pictures, {"validation": folds, "test": FOLDS - folds})
+        counts = _splits.share_out(self.params.pictures, {"validation": folds, "test": FOLDS - folds})
         return counts | ({"test": self.params.test_pictures} if self.params.test_pictures else {})
 
     def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
         people_file, pairs_file = self.lists()
-        folds = read_folds(celeba_lists.read_text(people_file), PEOPLE)
+        folds = read_folds(celeba_lists.read_text(people_file))
         counts = {name: count for fold in folds for name, count in fold.items()}
         self.check_count(sum(counts.values()))
         top = self.picture_folders()[0]
         sizes = {name: size for name, size in tree.sizes(top).items() if not OWN_LISTS.fullmatch(name)}
         check_files(sizes, [file_of(name, k) for name in counts for k in range(1, counts[name] + 1)], tree.path / top)
-        pairs = read_pairs(celeba_lists.read_text(pairs_file), PAIRS, counts)
+        pairs = read_pairs(celeba_lists.read_text(pairs_file))
         split = self._splits(folds, seed)
         return [
             ListedPicture(
@@ -111,12 +106,12 @@ class LFW(PublishedDataset):
         validation = {name: "validation" for number in sorted(chosen) for name in folds[number - 1]}
         tested = {name: n for number, fold in enumerate(folds, 1) if number not in chosen for name, n in fold.items()}
         if self.params.test_pictures:
-            split_of = people_splits.deal(tested, {"test": self.params.test_pictures}, seed, self.name)
+            split_of = _splits.deal(tested, {"test": self.params.test_pictures}, seed, self.name)
             tested = {name: n for name, n in tested.items() if split_of[name] == "test"}
         return validation | dict.fromkeys(tested, "test")
 
     def picture_reader(self, size: int) -> partial:
-        return partial(read_photograph, self.params.detection, size)
+        return partial(read_photograph, size)
 
 
 def file_of(name: str, number: int) -> str:
@@ -129,71 +124,32 @@ def id_of(name: str, number: int) -> str:
     return f"lfw-{name}-{number:04d}"
 
 
-def read_folds(text: str, name: str) -> list[dict[str, int]]:
-    """The folds of people.txt, each person -> number of pictures. Raises DatasetError.
+def read_folds(text: str) -> list[dict[str, int]]:
+    """The folds of people.txt, each person -> number of images. Raises DatasetError if the list is cut.
 
-    The file holds the number of folds, then for each fold its size and one line a person.
+    The file holds the number of folds, then for each fold its size and lines such as ``Aaron_Peirsol 4``.
     """
-    body = lists.rows(text, name)
-    folds: list[dict[str, int]] = []
-    people: set[str] = set()
-    at = 1
-    for _ in range(_single(body, 0, name)):
-        size = _single(body, at, name)
-        fold = {}
-        for line, words in body[at + 1 : at + 1 + size]:
-            if len(words) != 2:
-                raise DatasetError(f"{name}, line {line}: a person and a number belong here. Fetch the list again.")
-            if words[0] in people:
-                raise DatasetError(f"{name}, line {line}: {words[0]} is listed twice. Fetch the list again.")
-            people.add(words[0])
-            fold[words[0]] = lists.whole_number(words[1], name, line)
-        if len(fold) != size:
-            raise DatasetError(
-                f"{name} announces {size} people in fold {len(folds) + 1} and lists {len(fold)}. Fetch the list again."
-            )
-        folds.append(fold)
-        at += 1 + size
-    if at < len(body):
-        raise DatasetError(f"{name}, line {body[at][0]}: nothing belongs after the last fold. Fetch the list again.")
+    lines = (line.split() for line in text.splitlines())
+    try:
+        folds = []
+        for _ in range(int(next(lines)[0])):
+            size = int(next(lines)[0])
+            folds.append({name: int(count) for name, count in islice(lines, size)})
+    except (StopIteration, ValueError, IndexError) as error:
+        raise DatasetError(f"{PEOPLE} is cut or altered. Fetch it again.") from error
     return folds
 
 
-def _single(body: list[tuple[int, list[str]]], at: int, name: str) -> int:
-    """The number that is alone in row ``at``."""
-    if at >= len(body):
-        raise DatasetError(f"{name} ends before its last fold. Fetch the list again.")
-    line, words = body[at]
-    if len(words) != 1:
-        raise DatasetError(f"{name}, line {line}: one number belongs here, alone. Fetch the list again.")
-    return lists.whole_number(words[0], name, line)
-
-
-def read_pairs(text: str, name: str, counts: dict[str, int]) -> dict[str, list[str]]:
-    """The pairs of pairs.txt: id of the first picture -> ids of the second ones. ``counts``: pictures of each person.
+def read_pairs(text: str) -> dict[str, list[str]]:
+    """The pairs of pairs.txt: id of the first image -> ids of the second ones. Raises DatasetError if the list is cut.
 
     The file holds the number of folds and a number n. Then each fold has n pairs of one person (``name i k``) and n
-    pairs of two people (``name i other k``). Raises DatasetError.
+    pairs of two people (``name i other k``).
     """
-    (line, head), *body = lists.rows(text, name)
-    if len(head) != 2:
-        raise DatasetError(f"{name}, line {line}: the numbers of folds and of pairs belong here. Fetch it again.")
-    folds, each = (lists.whole_number(word, name, line) for word in head)
-    if len(body) != folds * each * 2:
-        raise DatasetError(f"{name} announces {folds} times {2 * each} pairs and lists {len(body)}. Fetch it again.")
+    (folds, number), *lines = (line.split() for line in text.splitlines() if line.strip())
+    if len(lines) != int(folds) * int(number) * 2 or not all(len(words) in (3, 4) for words in lines):
+        raise DatasetError(f"{PAIRS} does not list {folds} times {number} pairs of either kind. Fetch it again.")
     pairs: dict[str, list[str]] = {}
-    for index, (line, words) in enumerate(body):
-        same = index % (2 * each) < each
-        if len(words) != (3 if same else 4):
-            raise DatasetError(
-                f"{name}, line {line}: a pair of {'one person' if same else 'two people'} belongs here. Fetch it again."
-            )
-        first, second = ((words[0], words[1]), (words[0] if same else words[2], words[-1]))
-        for person, number in (first, second):
-            if not 1 <= lists.whole_number(number, name, line) <= counts.get(person, 0):
-                raise DatasetError(
-                    f"{name}, line {line}: {PEOPLE} has no picture {number} of {person}. Fetch both again."
-                )
-        ids = [id_of(person, int(number)) for person, number in (first, second)]
-        pairs.setdefault(ids[0], []).append(ids[1])
+    for name, first, *other, second in lines:
+        pairs.setdefault(id_of(name, int(first)), []).append(id_of(*other or [name], int(second)))
     return pairs

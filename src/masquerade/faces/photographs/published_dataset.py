@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 from tqdm import tqdm
 
 from masquerade.core import discovery, pools
 from masquerade.core.errors import DatasetError, PictureError
 from masquerade.core.images import REFUSED
-from masquerade.core.settings import Settings
 from masquerade.faces import MANIFESTS, Dataset, Record
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resized
@@ -28,17 +26,9 @@ from masquerade.faces.photographs.trees import FolderTree, Tree, write_manifest
 MEGAPIXELS = 100.0
 AHEAD = 8  # files that are read ahead, for each process
 ALIGNED_SIDE = 512  # pixels: an aligned picture is reduced to this side before its landmarks are detected
-
-
-class Detection(Settings):
-    """How faces are detected in a photograph (docs/photographs.md)."""
-
-    side: Annotated[int, Field(ge=64)]
-    """Longer side, in pixels, to which a photograph is resized before faces are detected; at most doubled."""
-    score: float
-    """Smallest score of dlib's HOG detector; clear faces have about 1, and patterns rarely more than 0.2."""
-    smallest: Annotated[float, Field(ge=1)]
-    """Refuse a face whose aligned square is less than this many pixels of the photograph wide."""
+DETECTION_SIDE = 1024  # pixels of the longer side in which faces are detected; a smaller photograph is at most doubled
+DETECTION_SCORE = 0.3  # the least of dlib's HOG detector; clear faces have about 1, and patterns rarely more than 0.2
+SMALLEST = 64.0  # pixels of the photograph: the least side of the aligned square of a face
 
 
 @dataclass(frozen=True)
@@ -123,7 +113,7 @@ class PublishedDataset(Dataset):
         if isinstance(tree, FolderTree):
             pairs = ((folder, tree.sizes(folder)) for folder in self.picture_folders())
             return lists | {f"{folder}/{name}": size for folder, sizes in pairs for name, size in sizes.items()}
-        return lists | {path.name: path.stat().st_size for path in tree.files()}
+        return lists | {tree.path.name: tree.path.stat().st_size}
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         """Yield every picture in the order of the lists. Raises DatasetError if the tree is not as published."""
@@ -224,9 +214,7 @@ def read_aligned(sides: tuple[int, ...], size: int, near: Any, content: bytes) -
     return resized(picture, size), {"landmarks": inside.astype(np.float32).ravel().tolist(), "detected": detected}
 
 
-def read_photograph(
-    detection: Detection, size: int, near: tuple[float, float] | None, content: bytes
-) -> tuple[np.ndarray, dict]:
+def read_photograph(size: int, near: tuple[float, float] | None, content: bytes) -> tuple[np.ndarray, dict]:
     """Read a photograph: dlib detects the face, which is cropped as FFHQ does. Column ``faces``: number of detections.
 
     Of several faces it takes the one around ``near``, or without ``near`` the one that FaceNet's alignment takes.
@@ -234,7 +222,7 @@ def read_photograph(
     from masquerade.faces.photographs import alignment
 
     picture = decode(content)
-    boxes = alignment.detect(picture, detection.side, detection.score)
+    boxes = alignment.detect(picture, DETECTION_SIDE, DETECTION_SCORE)
     box = alignment.central_box(boxes, picture.shape) if near is None else alignment.box_around(boxes, near)
-    crop, points = alignment.cut_out(picture, box, detection.smallest, size)
+    crop, points = alignment.cut_out(picture, box, SMALLEST, size)
     return crop, {"landmarks": points.ravel().tolist(), "faces": len(boxes)}

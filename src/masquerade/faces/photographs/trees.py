@@ -55,10 +55,6 @@ class Tree(ABC):
         except (PictureError, UnicodeDecodeError) as error:
             raise DatasetError(f"{self.path}: {name} cannot be read ({error}). Fetch it again.") from error
 
-    def files(self) -> list[Path]:
-        """The files that hold the tree; the data rule lists them as its inputs."""
-        return [self.path]
-
     def __enter__(self) -> Self:
         return self
 
