@@ -15,9 +15,9 @@ from sklearn.metrics import roc_auc_score
 from masquerade.core import discovery
 from masquerade.core.images import to_float
 from masquerade.faces.rendered.base import render
-from masquerade.judges.age_gender import AgeGender
+from masquerade.judges.attributes import AgeGender
+from masquerade.judges.detectors import Mtcnn
 from masquerade.judges.dlib_face import DlibFace
-from masquerade.judges.mtcnn import Mtcnn
 from masquerade.params import loading
 
 

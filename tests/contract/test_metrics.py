@@ -11,8 +11,7 @@ from masquerade.attackers.study.distances import Shown, measured
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.metrics import Evidence
-from masquerade.metrics.key_attack_rate import ATTACKS
-from masquerade.metrics.linkage_auc import PICTURES as LINKED
+from masquerade.metrics.keys import ATTACKS, LINKED_SETS
 from masquerade.pipeline import evaluation, key_attacks
 
 METRICS = discovery.names("metrics")
@@ -88,7 +87,7 @@ def keys_attacked(original, derived):
     linked = key_attacks.linkage(embeddings, derived["identity"].to_numpy(), draws=0)
     facts = {"judge": "dlib_face", "far": 0.01, "keys": None, "guesses": 1, "averaged": 1}
     found = {attack: {"person": share, "another": share} for attack in ATTACKS}
-    return facts | {"found": found, "linked": dict.fromkeys(LINKED, linked)}
+    return facts | {"found": found, "linked": dict.fromkeys(LINKED_SETS, linked)}
 
 
 def predictions(derived):

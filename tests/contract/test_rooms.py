@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 
 import pytest
 
@@ -38,6 +39,20 @@ def blocks(cls):
 def test_module_defines_its_class(room, name):
     cls = discovery.load(room, name)
     assert cls.title
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_class_is_left_out_because_it_states_no_name(room):
+    """Of a file that holds a family of classes, one without a ``name`` would never be found."""
+    classes = {discovery.load(room, name) for name in discovery.names(room)}
+    for module in {sys.modules[cls.__module__] for cls in classes}:
+        concrete = {
+            item
+            for item in vars(module).values()
+            if isinstance(item, type) and item.__module__ == module.__name__ and hasattr(item, "title")
+            if issubclass(item, sys.modules[f"masquerade.{room}"].BASE)
+        }
+        assert concrete <= classes, module.__name__
 
 
 @pytest.mark.parametrize(("room", "name"), MODULES)

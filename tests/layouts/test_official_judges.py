@@ -16,7 +16,7 @@ from masquerade import assets
 from masquerade.assets import lock, packaged
 from masquerade.core import discovery, rehearsal
 from masquerade.core.errors import CheckpointError
-from masquerade.judges import face_alignment
+from masquerade.judges import detectors
 from masquerade.metrics import Evidence
 from masquerade.networks import lpips as networks_lpips
 from masquerade.networks import mobile_embedder
@@ -302,7 +302,7 @@ def test_face_below_the_threshold_is_not_detected(judges, pictures, monkeypatch)
 def test_cut_out_square_is_black_outside_the_picture():
     columns = np.tile(np.arange(256, dtype=np.uint8), (256, 1))
     picture = np.stack([columns] * 3, axis=-1)
-    square = face_alignment.cut_out(picture, np.array([-64.0, 0.0, 128.0]))  # twice as large; half of it outside
+    square = detectors.cut_out(picture, np.array([-64.0, 0.0, 128.0]))  # twice as large; half of it outside
     assert (square[:, :126] == 0).all()
     # the middle of column 200 lies 200.5 / 2 - 64 = 36.25 from the left edge: a quarter left of the middle of pixel 36
     np.testing.assert_allclose(square[10, 200], 36, atol=0.5)

@@ -39,7 +39,7 @@ def clip_network(patch: int) -> nn.Module:
 
 
 def fid_network() -> nn.Module:
-    from masquerade.judges.inception_v3 import network_of_fid
+    from masquerade.judges.features import network_of_fid
 
     return network_of_fid()
 

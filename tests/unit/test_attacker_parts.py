@@ -14,13 +14,10 @@ from scipy.stats import binom
 import kit
 from masquerade.attackers import _restoration
 from masquerade.attackers._parameters import RestorationParams
-from masquerade.attackers.interpolation import Interpolation, enlarged
-from masquerade.attackers.naive import Naive
-from masquerade.attackers.nonlocal_means import NonlocalMeans, denoised
-from masquerade.attackers.shuffled import Shuffled
+from masquerade.attackers.recognition import Naive, Shuffled
+from masquerade.attackers.restoration import Interpolation, NonlocalMeans, Wiener, denoised, enlarged, sharpened
 from masquerade.attackers.study.distances import Distances, Shown, measured, separability, to_people
 from masquerade.attackers.study.lessons import lesson, pairs_of, people_rows
-from masquerade.attackers.wiener import Wiener, sharpened
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters

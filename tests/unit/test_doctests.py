@@ -8,7 +8,8 @@ import pytest
 from masquerade.core import discovery
 
 CALLS = ["masquerade", "masquerade.pipeline.photographs.anonymizer"]
-MODULES = [*CALLS, *(f"masquerade.metrics.{name}" for name in discovery.names("metrics"))]
+METRICS = {discovery.load("metrics", name) for name in discovery.names("metrics")}
+MODULES = [*CALLS, *sorted({metric.__module__ for metric in METRICS})]
 
 
 @pytest.mark.parametrize("module", MODULES)

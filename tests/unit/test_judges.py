@@ -16,7 +16,7 @@ from masquerade.core import annotations, discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, MasqueradeError
 from masquerade.core.images import to_float, to_uint8
-from masquerade.judges import _dlib_weights, dlib_face, efficientnet_lite0
+from masquerade.judges import _dlib_weights, dlib_face, features
 from masquerade.networks import efficientnet_lite_internals, inputs, mobilenet_v2
 
 ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: all channels differ, so a swapped order changes the values
@@ -89,7 +89,7 @@ def test_efficientnet_receives_its_size_range_and_color_order(judges, orange):
 @pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0"])
 def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(judges, several, name, monkeypatch):
     monkeypatch.setattr(mobilenet_v2, "folded_network", mobilenet_v2.network)
-    monkeypatch.setattr(efficientnet_lite0, "quick_network", efficientnet_lite_internals.network)
+    monkeypatch.setattr(features, "quick_network", efficientnet_lite_internals.network)
     plain, quick = judge(name), judges[name]
     networks = [one._network._layers if name == "mobilenet_v2" else one._network for one in (plain, quick)]
     norms = [sum(isinstance(part, nn.BatchNorm2d) for part in network.modules()) for network in networks]

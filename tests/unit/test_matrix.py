@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from masquerade.core import discovery
-from masquerade.core.errors import ParameterError, ProtocolError
+from masquerade.core.errors import ParameterError
 from masquerade.params import loading, matrix
 
 
@@ -68,34 +68,3 @@ def test_planning_imports_no_torch(root):
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
-def broken(tmp_path, monkeypatch, text):
-    """Makes a room with one module, whose source is ``text``."""
-    room = tmp_path / "methods"
-    room.mkdir()
-    (room / "mine.py").write_text(text)
-    import masquerade.methods
-
-    monkeypatch.setattr(discovery, "PACKAGE", tmp_path)
-    monkeypatch.setattr(masquerade.methods, "__path__", [str(room)])
-    monkeypatch.delitem(sys.modules, "masquerade.methods.mine", raising=False)
-
-
-def test_module_without_its_class_is_refused(tmp_path, monkeypatch):
-    broken(tmp_path, monkeypatch, "x = 1\n")
-    with pytest.raises(
-        ProtocolError, match=r"methods/mine.py must define exactly one subclass of Method; it defines 0"
-    ):
-        discovery.load("methods", "mine")
-
-
-def test_class_without_its_functions_is_refused(tmp_path, monkeypatch):
-    broken(tmp_path, monkeypatch, "from masquerade.methods import Method\nclass Mine(Method):\n    pass\n")
-    with pytest.raises(ProtocolError, match=r"Mine in methods/mine.py does not define: anonymize"):
-        discovery.load("methods", "mine")
-
-
-def test_error_for_an_unknown_name_gives_the_nearest(tiny):
-    with pytest.raises(ProtocolError, match="Did you mean 'identitydp'"):
-        discovery.load("methods", "identitydpp")

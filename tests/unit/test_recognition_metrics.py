@@ -154,14 +154,14 @@ def test_rank1_leaves_out_refused_faces_and_people_without_another_picture():
 
 
 def test_rank1_does_not_depend_on_the_block_size(monkeypatch):
-    from masquerade.metrics import rank1_identification_rate
+    from masquerade.metrics import recognition
 
     draw = np.random.default_rng(2)
     names = [f"p{row // 3}" for row in range(30)]
     people = np.repeat(draw.normal(size=(10, 4)), 3, axis=0)
     measurements = evidence(table(names, people + 0.4 * draw.normal(size=people.shape)), table(names, people + 0.8))
     whole = compute("rank1_identification_rate", measurements)["r"]
-    monkeypatch.setattr(rank1_identification_rate, "AT_ONCE", 7)
+    monkeypatch.setattr(recognition, "AT_ONCE", 7)
     assert compute("rank1_identification_rate", measurements)["r"] == whole
     assert 0 < whole.value < 1
 

@@ -184,7 +184,7 @@ def test_edited_method_reruns_its_own_cells(planned, everything):
 
 
 def test_edited_metric_reruns_metrics_alone(planned, everything):
-    planned.edit("src/masquerade/metrics/psnr.py", "class ", "ADDED = 1\n\n\nclass ")
+    planned.edit("src/masquerade/metrics/image_quality.py", "class ", "ADDED = 1\n\n\nclass ")
     jobs = planned.out_of_date()
     assert jobs - tables(jobs) == {job for job in everything if job.startswith("metrics-")}
 

@@ -1,4 +1,4 @@
-"""One module an attacker who knows which method made the pictures; it learns from people that nobody else uses.
+"""Attackers who know which method made the images, and who learn from people that nobody else uses.
 
 An attacker never sees a tested person before the attack. The steps that call it are in pipeline/, what its answers
 mean is in metrics/.
@@ -26,11 +26,13 @@ Recognizer = Callable[[np.ndarray], np.ndarray]
 
 
 class Attacker(ABC):
-    """An attacker. A module of attackers/ defines one subclass, with its ``Params``: its block under ``attackers:``.
+    """An attacker. Each is one class of a file of attackers/, with its ``Params``: its block under ``attackers:``.
 
     The import of the module must not import torch; import torch inside functions.
     """
 
+    name: ClassVar[str]
+    """Its key in params.yaml."""
     title: ClassVar[str]
     """The name in tables and figures."""
     source: ClassVar[str]

@@ -1,10 +1,14 @@
-"""Finds methods, attackers, backbones, judges, metrics and datasets: name = module = key of params.yaml.
+"""Finds methods, attackers, backbones, judges, metrics and datasets by their names, which are the keys of params.yaml.
 
-There is no registry.
+The name of a class is the text that it states as ``name``, or that of its file if it states none. So a file may hold a
+whole family, such as ``metrics/frechet.py`` with ``frechet_distance`` and ``frechet_distance_to_target``, and a new
+metric needs one new file and nothing else. There is no registry.
 """
 
+import ast
 import importlib
 import inspect
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,43 +29,60 @@ CONTENTS = {
 
 
 def names(room: str) -> list[str]:
-    """The public names of ``masquerade.<room>``, sorted: its files and its folders. No module is imported.
+    """The public names of ``masquerade.<room>``, sorted: of its files and its folders. No module is imported.
 
-    Left out is shared code: a folder without that module, and a name that begins with an underscore, which only its
-    own room imports. A process lists a room once.
+    Left out is shared code: a folder without that module, and a file whose name begins with an underscore, which only
+    its own room imports. A process lists a room once.
     """
-    return list(_listed(PACKAGE / room, f"{CONTENTS[room]}.py"))
+    return list(_files_by_name(PACKAGE / room, f"{CONTENTS[room]}.py"))
 
 
 @cache
-def _listed(folder: Path, module: str) -> tuple[str, ...]:
-    files = [path.stem for path in folder.glob("*.py")]
-    folders = [path.parent.name for path in folder.glob(f"*/{module}")]
-    return tuple(sorted(name for name in (*files, *folders) if not name.startswith("_")))
+def _files_by_name(folder: Path, module: str) -> Mapping[str, Path]:
+    """Name -> the file that defines it. Raises ProtocolError when two files state one name."""
+    files = [(path, path.stem) for path in folder.glob("*.py")]
+    files += [(path, path.parent.name) for path in folder.glob(f"*/{module}")]
+    found: dict[str, Path] = {}
+    for path, file_name in files:
+        if file_name.startswith("_"):
+            continue
+        for name in list(_stated_names(path)) or [file_name]:
+            if name in found:
+                raise ProtocolError(f"{found[name]} and {path} both define '{name}'. Give one of them another name.")
+            found[name] = path
+    return dict(sorted(found.items()))
+
+
+def _stated_names(path: Path) -> Iterator[str]:
+    """The names that the classes of a file state, each as a line ``name = "psnr"``."""
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        for line in statement.body if isinstance(statement, ast.ClassDef) else ():
+            match line:
+                case ast.Assign(targets=[ast.Name(id="name")], value=ast.Constant(value=str(name))):
+                    yield name
 
 
 def module_path(room: str, name: str) -> Path:
     """The file that defines ``name`` in ``room``. Raises ProtocolError, which names the nearest known one."""
     if name not in names(room):
         raise ProtocolError(f"There is no '{name}' in {room}/. {nearest(name, names(room))}")
-    file = PACKAGE / room / f"{name}.py"
-    return file if file.is_file() else PACKAGE / room / name / f"{CONTENTS[room]}.py"
+    return _files_by_name(PACKAGE / room, f"{CONTENTS[room]}.py")[name]
 
 
 def name_of(cls: type) -> str:
-    """The name under which `load` finds a class: that of its file or folder below the room.
+    """The name under which `load` finds a class: the one that it states, or that of its file or folder below the room.
 
     Of a class outside the library, such as one in a test, it is the name of the module.
     """
     path = cls.__module__.removeprefix("masquerade.").split(".")  # room, name, ...
-    return path[1] if len(path) > 1 else path[0]
+    return vars(cls).get("name") or (path[1] if len(path) > 1 else path[0])
 
 
 @cache
 def load(room: str, name: str) -> type:
     """The one class that ``name`` defines for ``room``: a subclass of the room's ``BASE``.
 
-    Raises ProtocolError when the module defines no such class, several, or one with abstract methods left.
+    Raises ProtocolError when the file defines no such class, several, or one with abstract methods left.
     """
     path = module_path(room, name)
     base = importlib.import_module(f"masquerade.{room}").BASE
@@ -70,12 +91,13 @@ def load(room: str, name: str) -> type:
     classes: list[Any] = [
         item
         for _, item in inspect.getmembers(module, inspect.isclass)
-        if issubclass(item, base) and item.__module__ == module.__name__
+        if issubclass(item, base) and item.__module__ == module.__name__ and name_of(item) == name
     ]
     if len(classes) != 1:
         listed = f": {', '.join(item.__name__ for item in classes)}" if classes else ""
         raise ProtocolError(
-            f"{relative}.py must define exactly one subclass of {base.__name__}; it defines {len(classes)}{listed}."
+            f"{relative}.py must define exactly one subclass of {base.__name__} with the name '{name}'; it defines "
+            f"{len(classes)}{listed}."
         )
     if inspect.isabstract(classes[0]):
         missing = ", ".join(sorted(classes[0].__abstractmethods__))

@@ -1,4 +1,4 @@
-"""The judges, one module each: detectors, recognizers, landmarks, attributes, features and picture differences.
+"""The judges, one file for each kind: detectors, recognizers, landmarks, attributes, features and picture differences.
 
 A judge measures each picture once, and its quantities become columns of a measurements file; metrics/ computes metrics
 from that file without opening a picture. Architectures are in networks/, networks that methods may use in backbones/.
@@ -15,7 +15,7 @@ from masquerade.core.settings import NoParameters, Settings
 
 
 class Judge(ABC):
-    """A judge. A module of judges/ defines one subclass, with its ``Params``: its block under ``judges:``.
+    """A judge. Each is one class of a file of judges/, with its ``Params``: its block under ``judges:``.
 
     ``needs`` names the backbones (checkpoints trained by ``backbones.smk``) that it loads, ``assets`` the official
     weight files. ``quantities`` maps the name of each quantity to the shape of one value, ``()`` for a number or bool;
@@ -23,6 +23,8 @@ class Judge(ABC):
     part of the judge. Importing the module must not import torch; import torch in the functions.
     """
 
+    name: ClassVar[str]
+    """Its key in params.yaml, and the first part of the names of its columns."""
     title: ClassVar[str]
     source: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()

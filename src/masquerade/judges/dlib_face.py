@@ -37,6 +37,7 @@ class DlibFace(Judge):
     ``box``: left, top, right, bottom; ``landmarks``: x0, y0, x1, ... in iBUG order; in pixels of the input picture.
     """
 
+    name = "dlib_face"
     title = "dlib"
     source = (
         "King 2009, JMLR 10 (HOG); Kazemi and Sullivan 2014 (landmarks); dlib_face_recognition_resnet_model_v1, "

@@ -22,6 +22,7 @@ class Pixels(Judge):
     All four are left out without a reference.
     """
 
+    name = "pixels"
     title = "pixels"
     source = "Wang et al. 2004, IEEE TIP 13(4), doi:10.1109/TIP.2003.819861"
     engine = "none"

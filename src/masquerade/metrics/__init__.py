@@ -1,4 +1,4 @@
-"""One module a metric, a pure function of measurements, and the base class that specifies a metric.
+"""The metrics, pure functions of measurements, one file for each family, and the base class that specifies a metric.
 
 Nothing in this room opens a picture or runs a network: judges/ measures, and papers/ makes the tables and claims.
 """
@@ -100,12 +100,15 @@ class Value:
 
 
 class Metric(ABC):
-    """The base class: each module of metrics/ defines one subclass.
+    """The base class. A new metric is a new class with a ``name``, in a file of metrics/ of its own or in that of its
+    family.
 
     ``Params`` is its block under ``metrics:`` in params.yaml. Its docstring gives the formula, shapes, range,
     direction, reference, and an example that runs as a test.
     """
 
+    name: ClassVar[str]
+    """Its key in params.yaml and in the files of measured values."""
     title: ClassVar[str]
     direction: ClassVar[Literal["higher", "lower", "none"]]
     unit: ClassVar[str]

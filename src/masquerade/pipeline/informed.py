@@ -1,6 +1,6 @@
 """Attacks one anonymized set with attackers who know the method, and writes what each of them answered.
 
-One row of the result is one probe of one attack. Metrics are computed from these rows (metrics/attack_*.py).
+One row of the result is one probe of one attack. Metrics are computed from these rows (metrics/attacks.py).
 """
 
 import hashlib

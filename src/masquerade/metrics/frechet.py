@@ -1,0 +1,83 @@
+"""Frechet distances between the features of anonymized faces and of a set of originals."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from masquerade.core.measurements import stack
+from masquerade.core.statistics import frechet, frechet_draws
+from masquerade.metrics import Evidence, Metric, Value
+from masquerade.metrics._values import centered, judges_with
+
+
+class FrechetDistance(Metric):
+    """||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), at least 0; lower is better.
+
+    m and C: the mean and covariance of the features (N, D) of the originals (1) and of the anonymized faces (2). The
+    name is FD-<network>; it is FID only if the network is InceptionV3. With fewer faces than features the covariances
+    are singular and the estimate is biased upwards, so values compare only at the same number of faces.
+    Reference: Heusel et al. 2017, Eq. 6; Wen et al. 2022 (IdentityDP), Table III.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> before, after = [[0.0], [2.0]], [[3.0], [5.0]]  # means 1 and 4, the same variance
+    >>> values(FrechetDistance, evidence({"net.features": before}, {"net.features": after}))
+    {'net': 9.0}
+    """
+
+    name = "frechet_distance"
+    title = "Frechet distance"
+    direction = "lower"
+    unit = "squared distance of features"
+
+    def compute(self, evidence: Evidence) -> dict[str, Value]:
+        return {judge: self._judged(evidence, judge) for judge in judges_with(evidence, "features")}
+
+    def _judged(self, evidence: Evidence, judge: str) -> Value:
+        original, derived = evidence.pair(f"{judge}.features")
+        measured = np.asarray(np.isfinite(original).all(axis=1) & np.isfinite(derived).all(axis=1))
+        count = int(measured.sum())
+        if count < 2:
+            return Value(float("nan"), count, len(measured), note="a covariance needs two faces")
+        first, second = original[measured], derived[measured]
+        value, draws = frechet(first, second), frechet_draws(first, second, evidence.weights[:, measured], paired=True)
+        return Value(value, count, len(measured), note=f"from {count} faces", draws=centered(draws, value))
+
+
+class FrechetDistanceToTarget(Metric):
+    """||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), at least 0; lower is better.
+
+    m and C: the mean and covariance of the features of the anonymized faces (1, (N, D)) and of the target (2, (M, D)).
+    The target holds pictures of the train split of ``matrix.train_on``, of the people that methods learn from, as
+    CelebA-HQ is in the paper. None of the evaluated pictures is in it. The name is FD-<network>; it is FID only if the
+    network is InceptionV3. Few faces bias the value upwards, so values compare only at equal numbers. There is no value
+    without measurements of a target.
+    Reference: Barattin et al. 2023 (FALCO), section 4.2.1, FID (C-HQ) of Table 2; Heusel et al. 2017, Eq. 6.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> faces, target = {"net.features": [[0.0], [2.0]]}, {"net.features": [[3.0], [5.0]]}  # means 1 and 4
+    >>> values(FrechetDistanceToTarget, evidence(faces, faces, target=target))
+    {'net': 9.0}
+    """
+
+    name = "frechet_distance_to_target"
+    title = "Frechet distance to the high-quality set"
+    direction = "lower"
+    unit = "squared distance of features"
+
+    def compute(self, evidence: Evidence) -> dict[str, Value]:
+        if evidence.target is None:
+            return {}
+        judges = [judge for judge in judges_with(evidence, "features") if f"{judge}.features" in evidence.target]
+        return {judge: _to_target(evidence, evidence.target, f"{judge}.features") for judge in judges}
+
+
+def _to_target(evidence: Evidence, targets: pd.DataFrame, column: str) -> Value:
+    faces, target = stack(evidence.derived[column]), stack(targets[column])
+    measured = np.isfinite(faces).all(axis=1)
+    derived, target = faces[measured], target[np.isfinite(target).all(axis=1)]
+    if min(len(derived), len(target)) < 2:
+        return Value(math.nan, len(derived), len(faces), note="a covariance needs two faces")
+    value, note = frechet(derived, target), f"from {len(derived)} faces to {len(target)}"
+    draws = frechet_draws(derived, target, evidence.weights[:, measured], paired=False)
+    return Value(value, len(derived), len(faces), note=note, draws=centered(draws, value))

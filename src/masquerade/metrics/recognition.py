@@ -1,0 +1,189 @@
+"""Verification and identification with anonymized faces, by recognizers trained on unprotected faces."""
+
+import math
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from masquerade.core import seeding
+from masquerade.core.measurements import stack
+from masquerade.core.settings import Settings
+from masquerade.core.statistics import between, threshold_at, weighted_means
+from masquerade.metrics import Evidence, Metric, Value
+from masquerade.metrics._values import judges_with, mean_of_draws, too_few
+
+
+class TrueAcceptanceRate(Metric):
+    """Mean over folds of the mean over genuine pairs of [||e(X_i) - e(X'_j)||_2 < t], in [0, 1]; lower is better.
+
+    This is FaceNet's validation rate with the second picture of each pair anonymized. e: the judge's embedding, (N, D).
+    Each person is in one fold. The genuine pairs of a fold are (original i, anonymized j > i) of one person. The
+    threshold t of a fold accepts at most a share ``far`` of the pairs of different people of the other folds, both
+    pictures original. The spread is the standard deviation over folds, as LFW reports it. If the index has the columns
+    ``fold`` and ``pairs``, as LFW's has, folds and pairs are the published ones.
+    Reference: Huang et al. 2007 (LFW, view 2); Schroff et al. 2015, section 4; Wen et al. 2022 (IdentityDP), Table III.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> originals = {"identity": [*"aabbccdd"], "net.embedding": [[0], [0], [0], [0], [9], [9], [9], [9]]}
+    >>> anonymized = {"net.embedding": [[0], [1], [0], [99], [9], [8], [9], [99]]}  # b and d are far from themselves
+    >>> values(TrueAcceptanceRate, evidence(originals, anonymized), far=0.5, folds=2, most_pictures=8)
+    {'net': 0.5}
+    """
+
+    name = "true_acceptance_rate"
+    title = "true-acceptance rate"
+    direction = "lower"
+    unit = "share of genuine pairs"
+    repeats = False
+
+    class Params(Settings):
+        """The protocol of the pairs."""
+
+        far: Annotated[float, Field(gt=0, lt=1)]
+        """False-accept rate of the threshold (0.001: FaceNet's protocol on LFW)."""
+        folds: Annotated[int, Field(ge=2)]
+        """Groups of people (10: LFW)."""
+        most_pictures: Annotated[int, Field(ge=4)]
+        """Largest number of pictures whose pairs set the thresholds; more are reduced to it by a fixed seed."""
+
+    params: Params
+
+    def compute(self, evidence: Evidence) -> dict[str, Value]:
+        return {judge: self._judged(evidence, judge) for judge in judges_with(evidence, "embedding")}
+
+    def _judged(self, evidence: Evidence, judge: str) -> Value:
+        original, derived = evidence.pair(f"{judge}.embedding")
+        names = evidence.original["identity"].to_numpy()
+        published = "pairs" in evidence.original
+        folds = evidence.original["fold"].to_numpy() if published else self._folds(names)
+        first, second = _published_pairs(evidence.original) if published else (np.empty(0, int), np.empty(0, int))
+        rates, draws, counted, pairs, fewest = [], [], 0, 0, math.inf
+        for fold in sorted(set(folds)):
+            if published:
+                same, inside = names[first] == names[second], folds[first] == fold
+                impostors = _row_distances(original[first], original[second], ~same & ~inside)
+                impostors = np.sort(impostors[np.isfinite(impostors)])
+                people = names[first[same & inside]]
+                genuine = _row_distances(original[first], derived[second], same & inside)
+            else:
+                impostors = self._impostors(original[folds != fold], names[folds != fold])
+                genuine, people = _genuine(original, derived, names, np.flatnonzero(folds == fold))
+            fewest = min(fewest, len(impostors))
+            threshold = threshold_at(self.params.far, impostors)
+            accepted = np.where(np.isfinite(genuine), genuine < threshold, np.nan)
+            measured = accepted[np.isfinite(accepted)]
+            pairs += len(genuine)
+            if measured.size and not math.isnan(threshold):
+                counted += measured.size
+                rates.append(float(measured.mean()))
+                draws.append(weighted_means(accepted, evidence.weights_of(people)))
+        if not rates:
+            reason = too_few(self.params.far, int(fewest), ("the", "folds")) if pairs else "nobody has two pictures"
+            return Value(math.nan, 0, pairs, note=reason)
+        spread = float(np.std(rates)) if len(rates) > 1 else None
+        note = f"FAR {self.params.far:g} of at least {int(fewest)} impostor pairs, {len(rates)} folds"
+        kind = "folds" if spread is not None else ""
+        return Value(float(np.mean(rates)), counted, pairs, spread, kind, note, mean_of_draws(draws))
+
+    def _folds(self, names: np.ndarray) -> np.ndarray:
+        """The fold of each picture, (N,): people take the folds in turn, in the order of their names."""
+        fold_of = {name: number % self.params.folds for number, name in enumerate(sorted(set(names)))}
+        return np.array([fold_of[name] for name in names])
+
+    def _impostors(self, embeddings: np.ndarray, names: np.ndarray) -> np.ndarray:
+        """Distances of all pairs of different people, ascending, from ``most_pictures`` pictures at most."""
+        rows = np.flatnonzero(np.isfinite(embeddings).all(axis=1))
+        if len(rows) > self.params.most_pictures:
+            draw = seeding.generator(0, "true_acceptance_rate")
+            rows = np.sort(draw.choice(rows, self.params.most_pictures, replace=False))
+        return np.sort(between(embeddings[rows], names[rows]))
+
+
+def _published_pairs(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The rows (P,) of the first and of the second pictures of the published pairs; both must be in the set."""
+    row_of = {name: row for row, name in enumerate(rows["id"])}
+    pairs = [(row, row_of[other]) for row, others in enumerate(rows["pairs"]) for other in others if other in row_of]
+    first, second = np.array(pairs, dtype=int).reshape(-1, 2).T
+    return first, second
+
+
+def _row_distances(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Euclidean distances of the chosen rows."""
+    return np.linalg.norm(first[rows] - second[rows], axis=1)
+
+
+def _genuine(
+    original: np.ndarray, derived: np.ndarray, names: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of all pairs (original i, derived j), i < j, of one person, in a fold; and the person."""
+    first, second = np.triu_indices(len(rows), 1)
+    first, second = rows[first], rows[second]
+    same = (names[first] == names[second]) & (
+        names[first] != ""
+    )  # two faces without a known identity may be two people
+    return np.linalg.norm(original[first[same]] - derived[second[same]], axis=1), names[first[same]]
+
+
+AT_ONCE = 512
+"""Anonymized faces that are compared with the whole gallery at a time."""
+
+
+class Rank1IdentificationRate(Metric):
+    """Mean over faces of [the nearest picture in the gallery shows the same person], in [0, 1]; lower is better.
+
+    The nearest picture has the smallest Euclidean distance of embeddings, (N, D). The gallery holds the originals of
+    the whole set without the face's own source, so that the person counts and not the pose, light or background of one
+    picture. Faces of people with another picture in the gallery are probes; people with one picture stay in the gallery
+    as distractors. The note gives the chance level: the mean share of the gallery that shows the right person. The
+    metric is ours: its attacker is stronger than verification.
+    Reference: Phillips et al. 2011, Evaluation Methods in Face Recognition (closed-set identification, rank 1).
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> originals = {"identity": ["a", "a", "b", "b"], "net.embedding": [[0], [1], [5], [6]]}
+    >>> anonymized = {"net.embedding": [[0], [1], [0], [1]]}  # both faces of b are nearest to a
+    >>> values(Rank1IdentificationRate, evidence(originals, anonymized))
+    {'net': 0.5}
+    """
+
+    name = "rank1_identification_rate"
+    title = "rank-1 identification rate"
+    direction = "lower"
+    unit = "share of faces of people with several pictures"
+    repeats = False
+
+    def compute(self, evidence: Evidence) -> dict[str, Value]:
+        return {
+            judge: _identified_first(evidence, f"{judge}.embedding") for judge in judges_with(evidence, "embedding")
+        }
+
+
+def _identified_first(evidence: Evidence, column: str) -> Value:
+    from scipy.spatial.distance import cdist
+
+    derived, gallery = stack(evidence.derived[column]), stack(evidence.original[column])
+    names = evidence.original["identity"].to_numpy()
+    people, counts = np.unique(names, return_counts=True)
+    several = np.isin(names, people[(people != "") & (counts > 1)])
+    kept = np.flatnonzero(
+        np.isfinite(gallery).all(axis=1) & (names != "")
+    )  # a face without a known identity is no match for any
+    probes = np.flatnonzero(several & np.isfinite(derived).all(axis=1))
+    right, chances, people = [], [], []
+    for start in range(0, len(probes), AT_ONCE):
+        rows = probes[start : start + AT_ONCE]
+        others = rows[:, None] != kept[None, :]
+        same = (names[rows][:, None] == names[kept][None, :]) & others
+        distances = np.where(others, cdist(derived[rows], gallery[kept], "sqeuclidean"), np.inf)
+        known = same.any(axis=1)  # False if no other picture of the person was measured
+        nearest = distances[known].argmin(axis=1)
+        people += names[rows[known]].tolist()
+        right += same[known][np.arange(known.sum()), nearest].tolist()
+        chances += (same[known].sum(axis=1) / others[known].sum(axis=1)).tolist()
+    if not right:
+        reason = "no face could be measured" if several.any() else "nobody has two pictures"
+        return Value(math.nan, 0, int(several.sum()), note=reason)
+    note = f"chance {np.mean(chances):.3f}, nearest of {len(kept)} originals without its own"
+    draws = weighted_means(np.array(right, dtype=float), evidence.weights_of(np.array(people)))
+    return Value(float(np.mean(right)), len(right), int(several.sum()), note=note, draws=draws)
