@@ -20,7 +20,7 @@ RESUMED = [
     ("backbones", "landmarks", {"kernel_rate": 0.0}),
     ("backbones", "semantics", {"kernel_rate": 0.0, "word_weight": 0.0}),
     ("methods", "fit", {"kernel_rate": 0.0}),
-    ("methods", "lreorg", {"optimizer": "muon", "ema": 0.5, "reader_every": 2, "reader_faces": 12}),
+    ("methods", "lreorg", {"ema": 0.5}),
     ("methods", "riddle", {"optimizer": "muon", "ema": 0.5}),
 ]
 """Every training, and some with optimizers and phases that scale tiny does not use: room, name and changed knobs."""

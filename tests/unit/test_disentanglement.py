@@ -27,7 +27,7 @@ PUBLISHED = (32, 64, 128, 256, 512, 1024, 1024)
 KNOBS = {
     "encoder_widths": [4, 4, 4, 4], "generator_widths": [8, 8, 8, 4, 4], "discriminator": PIXELS,
     "refinement": REFINEMENT, "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
-    "squares": "means", "steps": 6, "batch": 4, "same_pairs": 0.5, "noised": 0.25, "span": 0, "learning_rate": 4e-4,
+    "steps": 6, "batch": 4, "same_pairs": 0.5, "noised": 0.25, "span": 0, "learning_rate": 4e-4,
     "kernel_rate": 0.01, "cooldown": 0.5, "betas": [0.0, 0.999], "ema": 0.5, "samples_every": 3,
 }  # fmt: skip
 
@@ -135,20 +135,6 @@ def test_attribute_loss_is_half_the_sum_over_levels():
     made = [torch.tensor([1.0, 3.0]), torch.tensor([2.0])]
     target = [torch.tensor([0.0, 0.0]), torch.tensor([0.0])]
     assert losses.attributes(made, target).item() == pytest.approx(0.5 * ((1 + 9) / 2 + 4))
-
-
-def test_squared_norms_as_printed_are_sums_over_a_picture_and_means_over_the_batch():
-    made = [torch.tensor([[1.0, 3.0], [0.0, 2.0]]), torch.tensor([[2.0], [4.0]])]
-    target = [torch.zeros(2, 2), torch.zeros(2, 1)]
-    assert losses.attributes(made, target, sums=True).item() == pytest.approx(0.5 * ((10 + 4) / 2 + (4 + 16) / 2))
-    made, target = torch.zeros(2, 3, 2, 2), torch.full((2, 3, 2, 2), 2.0)
-    assert losses.reconstruction(made, target, torch.ones(2).bool(), sums=True).item() == pytest.approx(0.5 * 12 * 4)
-
-
-def test_the_parameter_of_the_squares_changes_both_losses(identity):
-    means, sums = (task(identity, squares=kind).step(0) for kind in ("means", "sums"))
-    assert sums["reconstruction"] == pytest.approx(means["reconstruction"] * 32 * 32 * 3, rel=1e-4)
-    assert sums["attributes"] > 10 * means["attributes"] > 0
 
 
 def test_reconstruction_loss_counts_same_pairs_only():

@@ -22,7 +22,6 @@ PRINTED = {
     "falco.steps": 50,
     "falco.tokens": "patches",
     # ifadit Eq. 12, 14, 21, section 4.1
-    "ifadit.flow.kind": "coupling",
     "ifadit.phase_one.structure": 0.84,
     "ifadit.phase_one.pixels": 0.16,
     "ifadit.phase_one.quality": 0.01,

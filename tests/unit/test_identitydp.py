@@ -22,7 +22,7 @@ PARAMS = METHOD.Params(
         "steps": 0, "rate": 0.3, "projected": 32, "noised": 0.0,
         "losses": {"adversarial": 1.0, "attributes": 1.0, "identity": 1.0, "reconstruction": 1.0},
     },
-    losses={"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10}, squares="means",
+    losses={"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
     steps=3, batch=4, same_pairs=0.5, noised=0.25, span=0, learning_rate=4e-4, kernel_rate=0.0, cooldown=0.0,
     betas=[0.0, 0.999], ema=0.0, samples_every=3,
 )  # fmt: skip

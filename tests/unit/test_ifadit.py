@@ -32,8 +32,7 @@ PARAMS = METHOD.Params(
     span=0,
     mapping=20,
     mapping_shared=False,
-    flow={"kind": "coupling", "blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True,
-          "permuted": False},
+    flow={"blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True},
     compensation_widths=[8, 8, 8],
     compensation_form="residual",
     phase_one={
@@ -284,8 +283,7 @@ OPTIONS = {
         "mapping_shared": True, "compensation_form": "mlp",
         "phase_two": PARAMS.phase_two.model_copy(update={"image_terms": "each", "parsing_norm": "root"}),
     },
-    "further": {"compensation_form": "scaling", "flow": PARAMS.flow.model_copy(update={"permuted": True}), "span": 4},
-    "all_in_one": {"flow": PARAMS.flow.model_copy(update={"kind": "all_in_one", "aligned": False})},
+    "span": {"span": 4},
 }  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import leaky_relu, normalize
 
-from masquerade.core.errors import ParameterError
 from masquerade.core.images import to_float
 from masquerade.judges.pixels import Pixels
 from masquerade.methods.ifadit import losses
@@ -17,8 +16,6 @@ from masquerade.methods.ifadit.phases import pairs
 from masquerade.methods.ifadit.refinement import blurred, refine, rounded, soft_mask
 from masquerade.methods.ifadit.rehearsal import visible
 from masquerade.methods.ifadit.settings import FlowSettings, IfaditSettings
-from masquerade.networks import all_in_one
-from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureCouplingBlock, SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
 from masquerade.networks.stylegan2 import Generator
@@ -31,31 +28,18 @@ def unit(count, seed):
     return normalize(torch.randn(count, WIDTH, generator=torch.Generator().manual_seed(seed)))
 
 
-def transform(form="residual", **changed):
-    flow = {
-        "kind": "coupling",
-        "blocks": 4,
-        "hidden": [32],
-        "limit": 0.5,
-        "start": 0.5,
-        "secret": 1.0,
-        "aligned": False,
-        "permuted": False,
-    } | changed
-    knobs = {"span": 0, "flow": FlowSettings(**flow), "compensation": True, "compensation_widths": [8, 8, 8],
-             "compensation_form": form}  # fmt: skip
+def transform():
+    flow = FlowSettings(blocks=4, hidden=[32], limit=0.5, start=0.5, secret=1.0, aligned=False)
+    knobs = {"span": 0, "flow": flow, "compensation": True, "compensation_widths": [8, 8, 8],
+             "compensation_form": "residual"}  # fmt: skip
     return Transform(IfaditSettings.model_construct(**knobs), STYLE)
 
 
-FLOWS = pytest.mark.parametrize("kind", [SecureFlow, AllInOneFlow])
-
-
-@FLOWS
 @settings(max_examples=25, deadline=None)
 @given(weights=SEEDS, vectors=SEEDS, secret=SEEDS, limit=st.floats(0.1, 1.0), start=st.floats(0.01, 0.6))
-def test_the_inverse_recovers_every_identity_under_every_secret(kind, weights, vectors, secret, limit, start):
+def test_the_inverse_recovers_every_identity_under_every_secret(weights, vectors, secret, limit, start):
     torch.manual_seed(weights)
-    flow = kind(WIDTH, STYLE, blocks=4, limit=limit, start=start)
+    flow = SecureFlow(WIDTH, STYLE, blocks=4, limit=limit, start=start)
     identity = unit(5, vectors)
     key = torch.randn(5, STYLE, generator=torch.Generator().manual_seed(secret))
     with torch.no_grad():
@@ -63,10 +47,9 @@ def test_the_inverse_recovers_every_identity_under_every_secret(kind, weights, v
     assert (back - identity).abs().max() <= 1e-5
 
 
-@FLOWS
-def test_another_secret_does_not_recover_the_identity(kind):
+def test_another_secret_does_not_recover_the_identity():
     torch.manual_seed(0)
-    flow, identity, key = kind(WIDTH, STYLE), unit(5, 1), torch.randn(5, STYLE)
+    flow, identity, key = SecureFlow(WIDTH, STYLE), unit(5, 1), torch.randn(5, STYLE)
     with torch.no_grad():
         back = flow.inverse(flow(identity, key), torch.randn(5, STYLE))
     assert (back - identity).norm(dim=1).min() > 0.1
@@ -82,57 +65,6 @@ def test_a_block_computes_equations_5_and_6():
     np.testing.assert_allclose(second.detach(), [[3 * np.e + 0.5, 4 * np.e + 0.5]], rtol=1e-6)  # a(0) = 2 / 2
     scale = np.exp(2 / (1 + np.exp(-1.0)))
     np.testing.assert_allclose(first.detach(), [[scale - 1, 2 * scale - 1]], rtol=1e-6)
-
-
-def test_an_all_in_one_block_scales_and_shifts_one_half_then_everything_and_permutes():
-    flow = AllInOneFlow(width=4, secret=1, blocks=1, hidden=[], limit=2.0)
-    (block,) = flow.blocks
-    (linear,) = block.subnet  # (2 of the vector, 1 of the secret) -> (2 scales, 2 shifts)
-    linear.weight.data.zero_()
-    linear.weight.data[0, 2] = 10.0  # of the secret
-    linear.bias.data.copy_(torch.tensor([0.0, 0.0, 20.0, 30.0]))
-    block.global_offset.data.fill_(0.25)
-    output = flow(torch.tensor([[1.0, 2.0, 3.0, 4.0]]) / 2, torch.ones(1, 1)).detach() * 2
-    scaled = 3 * np.exp(2 * np.tanh(1.0))  # limit tanh(s / 10)
-    expected = np.array([1.25, 2.25, scaled + 2 + 0.25, 4 + 3 + 0.25])  # t / 10; the learned scale starts at 1
-    np.testing.assert_allclose(output[0], block.w_perm.numpy() @ expected, rtol=1e-5)
-
-
-def test_an_all_in_one_flow_has_the_published_layout_and_depends_on_its_seed():
-    flows = []
-    for _ in range(2):
-        torch.manual_seed(7)
-        flows.append(AllInOneFlow(WIDTH, 512))
-    states = [flow.state_dict() for flow in flows]
-    assert all(torch.equal(weight, states[1][name]) for name, weight in states[0].items())
-    assert len(flows[0].blocks) == 4
-    widths = [tuple(layer.weight.shape) for layer in flows[0].blocks[0].subnet if hasattr(layer, "weight")]
-    assert widths == [(256, 768), (128, 256), (128, 128), (256, 128), (512, 256)]
-    assert sorted(np.flatnonzero(states[0]["blocks.0.w_perm"].numpy()) % WIDTH) == list(range(WIDTH))
-
-
-def test_the_block_of_another_freia_is_refused_with_the_version_to_install(monkeypatch):
-    """FrEIA's development version (commit 4212496) keeps the permutation as indices."""
-    import FrEIA.modules
-
-    class Indexed(FrEIA.modules.AllInOneBlock):
-        def __init__(self, dims, *args, **kwargs):
-            super().__init__(dims, *args, **kwargs)
-            self.w_perm = torch.nn.Parameter(torch.randperm(dims[0][0]), requires_grad=False)
-
-    monkeypatch.setattr(FrEIA.modules, "AllInOneBlock", Indexed)
-    with pytest.raises(ParameterError, match=r"Install FrEIA==0\.2"):
-        AllInOneFlow(WIDTH, 512)
-
-
-def test_the_lock_pins_the_freia_of_the_block(root):
-    assert f"FrEIA=={all_in_one.VERSION}\n" in (root / "requirements.lock").read_text()
-
-
-def test_an_all_in_one_flow_does_not_work_along_directions():
-    assert isinstance(transform(kind="all_in_one").flow, AllInOneFlow)
-    with pytest.raises(ValueError, match="aligned must be false for kind all_in_one"):
-        transform(kind="all_in_one", aligned=True)
 
 
 def test_the_first_half_changes_as_a_function_of_the_new_second_half():
@@ -169,35 +101,6 @@ def test_aligned_identities_are_recovered_and_stay_in_the_space_of_identities():
         changed = made(identity, key)
         assert (made.inverse(changed, key) - identity).abs().max() <= 1e-5
         assert inside(changed) > 0.99
-
-
-def test_a_permuted_flow_is_inverted_and_mixes_the_halves():
-    torch.manual_seed(0)
-    flow = SecureFlow(8, STYLE, blocks=3, hidden=[6], permuted=True)
-    vectors, key = torch.randn(4, 8), torch.randn(4, STYLE)
-    with torch.no_grad():
-        torch.testing.assert_close(flow.inverse(flow(vectors, key), key), vectors, atol=1e-5, rtol=1e-5)
-        first, second = (vectors * 8**0.5).chunk(2, dim=1)  # by hand: block, permutation, block, permutation, block
-        for block, order in zip(flow.blocks, [None, *flow.orders], strict=True):
-            if order is not None:
-                both = torch.cat([first, second], dim=1)
-                first, second = both[:, order[:4]], both[:, order[4:]]
-            first, second = block(first, second, key)
-        torch.testing.assert_close(flow(vectors, key), torch.cat([first, second], dim=1) / 8**0.5)
-    assert flow.orders.shape == (2, 8)
-    assert all(sorted(order.tolist()) == list(range(8)) for order in flow.orders)
-    with pytest.raises(ValueError, match="permuted must be false for kind all_in_one"):
-        transform(kind="all_in_one", permuted=True)
-
-
-def test_the_shifts_of_an_aligned_and_permuted_flow_follow_their_directions():
-    torch.manual_seed(0)
-    flow, reach = SecureFlow(8, STYLE, blocks=3, hidden=[6], permuted=True), torch.arange(1.0, 9.0)
-    flow.set_reach(reach)
-    expected = reach / reach.square().mean().sqrt()
-    for block, order in zip(flow.blocks, [torch.arange(8), *flow.orders], strict=True):
-        expected = expected[order]
-        torch.testing.assert_close(block.reach.flatten(), expected)
 
 
 def test_a_picture_shows_the_directions_in_which_faces_differ():
@@ -267,16 +170,6 @@ def test_the_published_compensation_is_an_mlp_alone():
     expected = layer.layers(vectors * 8**0.5) / 8**0.5
     torch.testing.assert_close(layer(vectors), expected)
     assert layer(vectors).abs().max() > 0
-
-
-def test_a_compensation_that_scales_starts_at_the_length_of_changed_identities():
-    torch.manual_seed(0)
-    made, identity, key = transform("scaling"), unit(20, 1), torch.randn(20, STYLE)
-    made.start_scaling(identity, key)
-    with torch.no_grad():
-        length = made(identity, key).norm(dim=1).mean()
-        torch.testing.assert_close(made.compensation(identity), identity * length)
-    assert length > 1.05  # all scales of the flow are larger than 1
 
 
 def test_the_parsing_term_is_the_norm_of_equation_20_or_its_square():

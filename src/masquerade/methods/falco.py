@@ -19,8 +19,8 @@ from masquerade.training.settings import Arithmetic
 if TYPE_CHECKING:
     from torch import Tensor
 
-PUBLISHED_TOKENS = 197
-"""Tokens of the text-image model in the published code, for which lambda_att was set: 14 x 14 patches and the class."""
+MILESTONES, DECAY = (0.75, 0.9), 0.8
+"""Shares of the steps after which the learning rate falls, and its factor at each: the published code."""
 
 
 class Falco(Method):
@@ -46,16 +46,8 @@ class Falco(Method):
         """Updates of a code (50: published code)."""
         learning_rate: Annotated[float, Field(gt=0)]
         """Learning rate of Adam (0.01: published code)."""
-        milestones: tuple[Annotated[float, Field(gt=0, le=1)], ...]
-        """Shares of the steps after which the learning rate falls (0.75, 0.9: published code)."""
-        decay: Annotated[float, Field(gt=0, le=1)]
-        """Factor of the learning rate at each milestone (0.8: published code)."""
-        tokens: Literal["patches", "all", "class"]
-        """Tokens of Eq. 3: the text-image model's patches (section 3.3), the class token too (published code), or the
-        class token alone (with which section 3.3 compares)."""
-        token_weight: Literal["sum", "mean"]
-        """sum: Eq. 3 is summed over the tokens (published code); mean: it is 197 times the mean over them, so that
-        lambda_att means the same for any number of tokens (ours)."""
+        tokens: Literal["patches", "all"]
+        """Tokens of Eq. 3: the text-image model's patches (section 3.3), or the class token too (published code)."""
         fake_weight: Annotated[float, Field(ge=0)]
         """Weight of the mean squared distance between the free codes and the fake's, in the P_N space of the
         fakes (ours; 0: the paper). It keeps the codes where the generator draws well."""
@@ -158,8 +150,8 @@ class Falco(Method):
         free = fake[:, None].repeat(1, len(self._layers), 1).requires_grad_(True)
         fused = True if free.device.type == "cuda" else None  # one kernel for a step
         optimizer = torch.optim.Adam([free], lr=params.learning_rate, fused=fused)
-        milestones = [int(share * params.steps) for share in params.milestones]
-        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, params.decay)
+        milestones = [int(share * params.steps) for share in MILESTONES]
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, DECAY)
         with precision.tf32(params.arithmetic, space.device, frozen=True):
             with torch.no_grad(), self._reduced():
                 identity, tokens = self._seen(images)
@@ -169,8 +161,7 @@ class Falco(Method):
                     vectors, made = self._drawn_features(inverted, free, begun)
                 loss = self.variant.identity * identity_loss(vectors, identity, self.variant.margin)
                 if self.variant.attributes:
-                    share = 1.0 if params.token_weight == "sum" else PUBLISHED_TOKENS / tokens.shape[1]
-                    loss = loss + self.variant.attributes * share * attribute_loss(made, tokens)
+                    loss = loss + self.variant.attributes * attribute_loss(made, tokens)
                 if self._normal is not None:
                     moved = self._normal(free) - self._normal(fake[:, None])
                     loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
@@ -195,8 +186,8 @@ class Falco(Method):
         vectors = self._identity(images).float()
         if not self.variant.attributes:
             return vectors, vectors
-        chosen = {"all": slice(None), "patches": slice(1, None), "class": slice(0, 1)}[self.params.tokens]
-        return vectors, self._space.semantics.tokens(images)[:, chosen].float()
+        first = 1 if self.params.tokens == "patches" else 0  # the class token is the first one
+        return vectors, self._space.semantics.tokens(images)[:, first:].float()
 
     def _mixed(self, inverted: "Tensor", free: "Tensor") -> "list[Tensor]":
         """The codes (N, D) of all layers: the free codes in the middle, the inverted ones around them."""

@@ -73,11 +73,8 @@ class SecureFlow(nn.Module):
     """T of Eq. 3: (N, width) and secret vectors (N, secret) -> (N, width); ``inverse`` is its exact inverse.
 
     ``width`` is even. Inside, vectors are scaled by sqrt(width), so that the coordinates of a unit vector are about 1,
-    like those of the secret. ``permuted``: a fixed permutation, drawn from torch's generator, precedes each block but
-    the first, so that a block's halves hold numbers of both halves of the block before. Eq. 5-8 have none.
+    like those of the secret.
     """
-
-    orders: Tensor
 
     def __init__(
         self,
@@ -87,7 +84,6 @@ class SecureFlow(nn.Module):
         hidden: Sequence[int] = HIDDEN,
         limit: float = 1.0,
         start: float = 1.0,
-        permuted: bool = False,
     ):
         super().__init__()
         if width % 2:
@@ -96,40 +92,23 @@ class SecureFlow(nn.Module):
         self.blocks = nn.ModuleList(
             SecureCouplingBlock(width // 2, secret, hidden, limit, start) for _ in range(blocks)
         )
-        self.permuted = permuted
-        if permuted:  # in the checkpoint, because they are drawn
-            self.register_buffer("orders", torch.stack([torch.randperm(width) for _ in range(blocks - 1)]))
 
     def set_reach(self, reach: Tensor) -> None:
         """Set the relative factors of the shifts to ``reach`` (width,), with a mean square of 1."""
         reach = reach / reach.square().mean().sqrt()
-        for number, block in enumerate(self.blocks):
+        for block in self.blocks:
             assert isinstance(block, SecureCouplingBlock)
-            reach = reach[self._order(number)] if self._permutes(number) else reach
             block.reach.copy_(reach.view(2, -1))
 
     def forward(self, vectors: Tensor, secret: Tensor) -> Tensor:
         first, second = (vectors * self.gain).chunk(2, dim=1)
-        for number, block in enumerate(self.blocks):
-            if self._permutes(number):
-                first, second = torch.cat([first, second], dim=1)[:, self._order(number)].chunk(2, dim=1)
+        for block in self.blocks:
             first, second = block(first, second, secret)
         return torch.cat([first, second], dim=1) / self.gain
 
     def inverse(self, vectors: Tensor, secret: Tensor) -> Tensor:
         first, second = (vectors * self.gain).chunk(2, dim=1)
-        for number, block in reversed(list(enumerate(self.blocks))):
+        for block in reversed(self.blocks):
             assert isinstance(block, SecureCouplingBlock)
             first, second = block.inverse(first, second, secret)
-            if self._permutes(number):
-                back = self._order(number).argsort()
-                first, second = torch.cat([first, second], dim=1)[:, back].chunk(2, dim=1)
         return torch.cat([first, second], dim=1) / self.gain
-
-    def _permutes(self, number: int) -> bool:
-        """Whether a permutation precedes the block."""
-        return self.permuted and number > 0
-
-    def _order(self, number: int) -> Tensor:
-        """The permutation (width,) before a block that has one."""
-        return self.orders[number - 1]

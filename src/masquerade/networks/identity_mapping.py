@@ -14,7 +14,7 @@ COMPENSATION = (1024, 2048, 1024)
 """Hidden widths of the identity compensation layer, as in the published code."""
 
 
-Form = Literal["mlp", "residual", "scaling"]
+Form = Literal["mlp", "residual"]
 """What the identity compensation layer computes, see `IdentityCompensation`."""
 
 
@@ -76,15 +76,12 @@ class IdentityMapping(nn.Module):
 class IdentityCompensation(nn.Module):
     """C of Eq. 10: the identity vector measured in an anonymized face -> the one that the face was generated from.
 
-    (N, D) -> (N, D). ``form`` mlp: an MLP of four layers; residual: the input plus the MLP, which starts at 0; scaling:
-    the input times one learned number, ``scale``, plus the MLP, which starts at 0.
+    (N, D) -> (N, D). ``form`` mlp: an MLP of four layers; residual: the input plus the MLP, which starts at 0.
     """
 
     def __init__(self, width: int = 512, hidden: Sequence[int] = COMPENSATION, form: Form = "residual"):
         super().__init__()
         self.gain, self.form = math.sqrt(width), form
-        if form == "scaling":
-            self.scale = nn.Parameter(torch.ones(()))
         widths = [width, *hidden, width]
         layers: list[nn.Module] = []
         for before, after in pairwise(widths):
@@ -103,6 +100,4 @@ class IdentityCompensation(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         corrected = self.layers(vectors * self.gain) / self.gain
-        if self.form == "mlp":
-            return corrected
-        return (vectors * self.scale if self.form == "scaling" else vectors) + corrected
+        return corrected if self.form == "mlp" else vectors + corrected

@@ -1,7 +1,7 @@
 """The losses of Stage I: IdentityDP (Wen et al. 2022), Eq. 14-17; Cao et al. 2021, Eq. 8-11, are the same.
 
-The paper prints sums of squares. By default every squared norm is the mean over its elements, so that the weights of
-Eq. 18 have the same effect at every size of picture (see docs/identitydp.md). With ``sums`` it is the sum, as printed.
+The paper prints sums of squares. Here every squared norm is the mean over its elements, so that the weights of Eq. 18
+have the same effect at every size of picture (see docs/identitydp.md).
 """
 
 from collections.abc import Sequence
@@ -27,21 +27,16 @@ def identity(drawn: Tensor, target: Tensor) -> Tensor:
     return (1 - cosine_similarity(drawn, target)).mean()
 
 
-def attributes(drawn: Sequence[Tensor], target: Sequence[Tensor], sums: bool = False) -> Tensor:
+def attributes(drawn: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:
     """L_att = 1/2 sum_k ||r_att^k(X^) - r_att^k(X)||^2, Eq. 16, the mean over the pairs. Maps: (N, C, H, W)."""
-    norms = [(d - t).square().mean() * _terms(d, sums) for d, t in zip(drawn, target, strict=True)]
+    norms = [(d - t).square().mean() for d, t in zip(drawn, target, strict=True)]
     return 0.5 * torch.stack(norms).sum()
 
 
-def reconstruction(drawn: Tensor, target: Tensor, same: Tensor, sums: bool = False) -> Tensor:
+def reconstruction(drawn: Tensor, target: Tensor, same: Tensor) -> Tensor:
     """L_rec = 1/2 ||X^ - X||^2, Eq. 17, the mean over the ``same`` pairs, bool (N,); 0 without such a pair.
 
     Section IV.D: there is no target picture for a pair of different faces, so its L_rec is 0.
     """
-    of_pair = 0.5 * (drawn - target).square().mean(dim=(1, 2, 3)) * _terms(drawn, sums)
+    of_pair = 0.5 * (drawn - target).square().mean(dim=(1, 2, 3))
     return (of_pair * same).sum() / same.sum().clamp(min=1)
-
-
-def _terms(batch: Tensor, sums: bool) -> int:
-    """The factor from the mean of squares to the printed norm: the number of elements with ``sums``, else 1."""
-    return batch[0].numel() if sums else 1

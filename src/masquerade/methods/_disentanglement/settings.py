@@ -1,6 +1,6 @@
 """The knobs of Stage I: widths, losses, optimizer and pairs."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -86,8 +86,6 @@ class DisentanglementSettings(AdversarialUpdates):
     """The discriminator of pixels (identitydp, Eq. 14)."""
     losses: LossSettings
     """The weights of Eq. 18."""
-    squares: Literal["means", "sums"]
-    """Whether a squared norm of Eq. 16 and 17 is a mean or a sum (sums: as printed; means: docs/identitydp.md)."""
     same_pairs: Annotated[float, Field(ge=0, le=1)]
     """Share of a batch whose identity and attributes come from one picture (identitydp IV.D gives no number)."""
     noised: Annotated[float, Field(ge=0, le=1)]

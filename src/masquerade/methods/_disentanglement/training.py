@@ -150,12 +150,12 @@ class StageOneTask:
         maps = self.network.attributes(images)
         drawn = self.network.fuse(identity, maps)
         phase.discriminator.requires_grad_(False)
-        weights, sums = phase.settings.losses, self.settings.squares == "sums"
+        weights = phase.settings.losses
         judged = {"adversarial": losses.adversarial(phase.scores(drawn))} if weights.adversarial else {}
         values = judged | {
-            "attributes": losses.attributes(self.network.attributes(drawn), maps, sums),
+            "attributes": losses.attributes(self.network.attributes(drawn), maps),
             "identity": losses.identity(self.identity(drawn), identity),
-            "reconstruction": losses.reconstruction(drawn, images, same, sums),
+            "reconstruction": losses.reconstruction(drawn, images, same),
         }
         total = weighted(values, weights)  # Eq. 18
         phase.generating.descend(total, share)

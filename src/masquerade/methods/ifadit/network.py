@@ -13,7 +13,6 @@ from masquerade.backbones.inversion.inverter import KINDS, Inverter, start_from
 from masquerade.core.errors import ParameterError
 from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.networks import deterministic
-from masquerade.networks.all_in_one import AllInOneFlow
 from masquerade.networks.coupling import SecureFlow
 from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
 from masquerade.networks.linear_codes import LinearCodes, linear_side
@@ -21,7 +20,6 @@ from masquerade.networks.stylegan2 import Generator
 
 logger = logging.getLogger(__name__)
 
-FLOWS = {"coupling": SecureFlow, "all_in_one": AllInOneFlow}
 IDENTITY = 512
 """Width of an identity vector: section 3.2."""
 
@@ -104,8 +102,7 @@ class Transform(nn.Module):
     def __init__(self, settings: IfaditSettings, style: int):
         super().__init__()
         flow, width = settings.flow, settings.span or IDENTITY
-        permuted = {"permuted": flow.permuted} if flow.kind == "coupling" else {}
-        self.flow = FLOWS[flow.kind](width, style, flow.blocks, flow.hidden, flow.limit, flow.start, **permuted)
+        self.flow = SecureFlow(width, style, flow.blocks, flow.hidden, flow.limit, flow.start)
         self.gain = flow.secret
         self.register_buffer("rotation", torch.eye(width))
         self.compensation = (
@@ -125,15 +122,6 @@ class Transform(nn.Module):
         order = torch.arange(len(values)).flip(0).view(-1, 2).T.flatten()
         self.rotation.copy_(directions[:, order])
         self.flow.set_reach(values[order].clamp(min=0).sqrt().to(self.rotation))
-
-    @torch.no_grad()
-    def start_scaling(self, vectors: Tensor, secret: Tensor) -> None:
-        """Start C of the form "scaling" at the mean length of T(z, k) for unit vectors z (M, D).
-
-        The identity that is measured in a picture has length 1, and T(z, k), for which C looks, has another length.
-        """
-        assert isinstance(self.compensation, IdentityCompensation)
-        self.compensation.scale.copy_(self(vectors, secret).norm(dim=1).mean())
 
     def forward(self, identity: Tensor, secret: Tensor) -> Tensor:
         """T(z, k)."""

@@ -40,15 +40,12 @@ class EncoderSettings(Settings):
 class FlowSettings(Settings):
     """T of Eq. 3."""
 
-    kind: Literal["coupling", "all_in_one"]
-    """coupling: Eq. 5-8, four sub-networks a block; all_in_one: the block of the published code, one sub-network."""
     blocks: Annotated[int, Field(ge=1)]
     """N, the number of secure affine coupling blocks (4: the published code)."""
     hidden: Annotated[list[Width], Field(min_length=1)]
     """Widths inside a sub-network of a block (256, 128, 128, 256: the published code)."""
     limit: Annotated[float, Field(gt=0)]
-    """The constant of a(x) = limit sigmoid(x) in Eq. 5-8 (the paper gives none). For an all-in-one block: the largest
-    logarithm of a scale (2: FrEIA)."""
+    """The constant of a(x) = limit sigmoid(x) in Eq. 5-8 (the paper gives none)."""
     start: Annotated[float, Field(gt=0, le=1)]
     """Size of a sub-network's output before training, relative to its input (the paper gives none)."""
     secret: Annotated[float, Field(gt=0)]
@@ -56,17 +53,6 @@ class FlowSettings(Settings):
     aligned: bool
     """Whether the flow works along the principal directions of the training identities, with shifts scaled to the
     variation in each (ours; false: on the coordinates as they are)."""
-    permuted: bool
-    """Whether a fixed permutation separates two coupling blocks (ours; false: Eq. 5-8). All-in-one blocks always
-    permute."""
-
-    @model_validator(mode="after")
-    def _directions_stay_in_their_halves(self) -> Self:
-        if self.aligned and self.kind == "all_in_one":
-            raise ValueError("aligned must be false for kind all_in_one, because its blocks permute the directions")
-        if self.permuted and self.kind == "all_in_one":
-            raise ValueError("permuted must be false for kind all_in_one, because its blocks permute by themselves")
-        return self
 
 
 class PhaseOneSettings(Updates):
@@ -167,9 +153,9 @@ class IfaditSettings(Sampled):
     """T of Eq. 3."""
     compensation_widths: Annotated[list[Width], Field(min_length=3, max_length=3)]
     """Widths inside the identity compensation layer C of Eq. 10 (1024, 2048, 1024: the published code)."""
-    compensation_form: Literal["mlp", "residual", "scaling"]
+    compensation_form: Literal["mlp", "residual"]
     """mlp: C is an MLP (section 3.4, the published code); residual: an MLP that starts at 0 is added to the vector
-    (ours); scaling: the same, with a learned scale of the vector that starts at the usual length of T(z, k) (ours)."""
+    (ours)."""
     phase_one: PhaseOneSettings
     """E_Attr and M learn to separate and to fuse: section 3.5.1."""
     rehearsal: RehearsalSettings

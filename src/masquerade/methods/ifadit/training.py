@@ -10,7 +10,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.core.images import to_float
 from masquerade.methods._disentanglement.training import decoded
 from masquerade.methods.ifadit.frozen import NEEDS, FrozenNetworks, TrainingPictures, tied
-from masquerade.methods.ifadit.network import Disentangler, Span, Transform, drawn_secrets, secret_vectors, started
+from masquerade.methods.ifadit.network import Disentangler, Span, Transform, secret_vectors, started
 from masquerade.methods.ifadit.phases import Phase, PhaseOne, PhaseTwo
 from masquerade.methods.ifadit.refinement import refine
 from masquerade.methods.ifadit.rehearsal import Rehearsal
@@ -47,10 +47,6 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
         networks.spanned(span)
     if settings.flow.aligned:
         transform.align(known.identity)
-    if settings.compensation and settings.compensation_form == "scaling":
-        vectors = known.identity[: len(known) // 2 * 2].to(networks.device)
-        draw = seeding.generator(job.seed, "compensation")
-        transform.start_scaling(vectors, drawn_secrets(networks.generator, draw, len(vectors))[0])
     shared = (settings, networks, known, job.seed)
     phases: list[Phase] = [PhaseTwo(*shared, disentangler, transform, joint=not settings.dual_phase)]
     if settings.dual_phase:

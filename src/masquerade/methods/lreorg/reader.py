@@ -38,23 +38,15 @@ def train(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed:
     """A reader, trained on faces with known codes (F, style), identities (F, D) and features (F, E)."""
     torch.manual_seed(seeding.derive(seed, "reader"))
     reader = Reader(codes, identities, features).to(codes.device)
-    teach(reader, codes, identities, features, steps, seed, "reader")
-    return reader
-
-
-def teach(
-    reader: Reader, codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed: int, *purpose: str | int
-) -> None:
-    """Train a reader for ``steps`` more updates; ``seed``, ``purpose`` and its number give an update's faces."""
-    optimizers = Optimizers({"reader": reader.requires_grad_(True)}, RATE, BETAS, (2,), OTHERS_RATE)
+    optimizers = Optimizers({"reader": reader}, RATE, BETAS, (2,), OTHERS_RATE)
     spread = features.var()
     for step in range(steps):
-        draw = seeding.generator(seed, *purpose, step)
+        draw = seeding.generator(seed, "reader", step)
         rows = torch.from_numpy(draw.choice(len(codes), min(BATCH, len(codes)), replace=False))
         vectors, predicted = reader(codes[rows])
         loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (predicted - features[rows]).square().mean() / spread
         optimizers.descend(loss, cooldown_share(step, steps, COOLDOWN))
-    reader.requires_grad_(False)
+    return reader.requires_grad_(False)
 
 
 @torch.no_grad()

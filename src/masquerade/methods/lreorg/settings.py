@@ -1,6 +1,6 @@
 """The knobs of LReOrg: keywords, network, losses and optimizer."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -56,8 +56,6 @@ class LossSettings(Settings):
     """alpha_2, the weight of the swapped attribute, Eq. 9 (30: section 4.1)."""
     others: Weight
     """Weight of the attributes of the other keywords, which a swap should keep (ours; 0: the paper)."""
-    distribution: Weight
-    """Weight of the energy distance between swapped codes and codes of drawn faces (ours; 0: the paper)."""
 
 
 class LReOrgSettings(Updates, Averaged):
@@ -65,7 +63,7 @@ class LReOrgSettings(Updates, Averaged):
 
     sources = {
         "steps": "they swap the identity and a random attribute in turn; the paper gives none",
-        "learning_rate": "or of Muon; 0.00001: section 4.1",
+        "learning_rate": "0.00001: section 4.1",
     }
 
     keywords: Keywords
@@ -81,8 +79,6 @@ class LReOrgSettings(Updates, Averaged):
     """Width that a layer of a dense block adds (32: Wang et al. 2018)."""
     limit: Annotated[float, Field(gt=0)]
     """Limit of sigma in Eq. 1-4: a scale is at most e to the power of it (2: HiNet's published code)."""
-    truncation: Annotated[float, Field(gt=0, le=1)]
-    """Truncation psi of the faces that are drawn for training (the paper gives none)."""
     faces: Annotated[int, Field(ge=2)]
     """Faces for training; they are drawn once, and pairs of them are swapped (the paper gives none)."""
     inverted: Annotated[float, Field(ge=0, lt=1)]
@@ -98,13 +94,6 @@ class LReOrgSettings(Updates, Averaged):
     """Pairs in one update without pictures."""
     reader_steps: Annotated[int, Field(ge=0)]
     """Updates of the reader, the network that predicts from codes, if ``pictures_every`` is more than 1."""
-    reader_every: Annotated[int, Field(ge=0)]
-    """Updates after which swapped codes are drawn and the reader learns from them too, for ``reader_steps`` updates
-    (ours; 0: it learns from the training faces alone, before the first update)."""
-    reader_faces: Annotated[int, Field(ge=2)]
-    """Swapped codes that are drawn for it each time."""
-    optimizer: Literal["adam", "muon"]
-    """Adam (section 4.1), or Muon for the matrices and Adam for the rest."""
     betas: Betas
     """Betas of Adam (0.5, 0.999: section 4.1)."""
 
@@ -114,8 +103,6 @@ class LReOrgSettings(Updates, Averaged):
             raise ValueError(
                 "reader_steps must be 1 or more if pictures_every is more than 1, because the reader must be trained"
             )
-        if self.reader_every and self.pictures_every == 1:
-            raise ValueError("reader_every must be 0 if pictures_every is 1, because then there is no reader")
         return self
 
     @field_validator("keywords")

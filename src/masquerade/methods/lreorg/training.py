@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.backbones import loaded
-from masquerade.backbones.generator.reconstruction import energy_distance
 from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive, to_float
@@ -31,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 TIED = ("generator", "semantics", "identity")  # the backbones that a checkpoint belongs to
 SAMPLES = 6  # pairs in a sample picture
-OTHERS_RATE = 0.1  # learning rate of Adam, as a share of Muon's; Adam takes the weights that are no matrices
+TRUNCATION = 1.0  # psi of the faces that are drawn for training (the paper gives none)
 MAPS = 3  # feature maps of the identity encoder that are compared: at full, half and quarter size of its input
 
 
@@ -56,7 +55,7 @@ class SwapTask:
         self.settings, self.space, self.identity, self.seed = settings, space, identity, seed
         self.words = Vocabulary(space.semantics, settings.keywords)
         self.attributes = [name for name in settings.keywords if name != IDENTITY]
-        self._draw(settings.faces, settings.truncation, inverted)
+        self._draw(settings.faces, inverted)
         self.network = build(settings, space).to(space.device)
         styles = self.codes.flatten(0, -2)
         self.network.mean.copy_(styles.mean(0))
@@ -65,24 +64,18 @@ class SwapTask:
         if settings.pictures_every > 1:
             known = self.codes.flatten(1), self.identities, self.features
             self.reader = reader.train(*known, settings.reader_steps, seed)
-            logger.info("mean cosines of the reader: %s", self._reader_agreement())
-        if settings.reader_every:
-            self.modules["reader"] = self.reader  # it changes, so an interrupted training must keep it
-        muon, others = ((2,), OTHERS_RATE) if settings.optimizer == "muon" else ((), 1.0)
-        self.optimizers = {"network": Optimizers(self.modules, settings.learning_rate, settings.betas, muon, others)}
-
-    def _reader_agreement(self) -> dict[str, float]:
-        return reader.agreement(self.reader, self.codes.flatten(1), self.identities, self.features)
+            logger.info("mean cosines of the reader: %s", reader.agreement(self.reader, *known))
+        self.optimizers = {"network": Optimizers(self.modules, settings.learning_rate, settings.betas)}
 
     @torch.no_grad()
-    def _draw(self, faces: int, truncation: float, inverted: Tensor | None) -> None:
+    def _draw(self, faces: int, inverted: Tensor | None) -> None:
         space = self.space
         generator = space.generator
         faces -= 0 if inverted is None else len(inverted)
         z = seeding.generator(self.seed, "lreorg", "faces").standard_normal((faces, generator.style_width), np.float32)
 
         def drawn(part: Tensor) -> tuple[Tensor, ...]:
-            w = generator.truncate(generator.map(part), truncation)
+            w = generator.truncate(generator.map(part), TRUNCATION)
             return (w if inverted is None else generator.broadcast(w), *shown(w))
 
         def shown(codes: Tensor) -> tuple[Tensor, ...]:
@@ -102,9 +95,6 @@ class SwapTask:
         generator = self.space.generator
         return generator.synthesize(generator.broadcast(codes) if codes.ndim == 2 else codes)
 
-    def _teaches(self, step: int) -> bool:
-        return bool(self.settings.reader_every) and step > 0 and step % self.settings.reader_every == 0
-
     def _draws(self, step: int) -> bool:
         return step % (2 * self.settings.pictures_every) < 2  # a swap of the identity and one of an attribute
 
@@ -113,8 +103,6 @@ class SwapTask:
         draw, settings = seeding.generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
         drawn = self._draws(step)
-        if self._teaches(step):
-            self._teach_reader(step)
         pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
         values = self._losses(rows, swapped, drawn)
@@ -130,9 +118,6 @@ class SwapTask:
         key, residual = self.network.disentangle(codes, condition)
         lost, swapped = self.network.fuse(losses.exchanged(key), residual, condition)
         values = {"latent": losses.latent(codes, swapped), "information": losses.information(lost)}
-        if self.settings.losses.distribution:
-            width = codes[0].numel()
-            values["distribution"] = energy_distance(swapped.flatten(1), codes.flatten(1)) / width**0.5
         if drawn:
             vectors, features, maps = self._observed(self._pictures_of(swapped))
         else:
@@ -153,26 +138,6 @@ class SwapTask:
             parts = [losses.others(*self._contents(name, rows, features)) for name in others]
             values["others"] = cast("Tensor", sum(parts)) / len(parts)
         return values
-
-    def _teach_reader(self, step: int) -> None:
-        """Draw swapped codes of every keyword in turn, and train the reader on them and on the training faces."""
-        settings, keywords = self.settings, [IDENTITY, *self.attributes]
-        draw = seeding.generator(self.seed, "lreorg swapped", step)
-        parts: list[tuple[Tensor, ...]] = []
-        with torch.no_grad():
-            pairs = min(settings.code_batch, len(self.codes) // 2)
-            for number in range(-(-settings.reader_faces // (2 * pairs))):
-                rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
-                condition = self.words.condition(keywords[number % len(keywords)], len(rows))
-                key, residual = self.network.disentangle(self.codes[rows], condition)
-                _, swapped = self.network.fuse(losses.exchanged(key), residual, condition)
-                images = self._pictures_of(swapped).clamp(-1, 1)
-                parts.append((swapped.flatten(1), self.identity(images), self.space.semantics.cls(images)))
-        swapped, *seen = (torch.cat(columns)[: settings.reader_faces] for columns in zip(*parts, strict=True))
-        logger.info("mean cosines of the reader on swapped codes: %s", reader.agreement(self.reader, swapped, *seen))
-        known = self.codes.flatten(1), self.identities, self.features
-        codes, identities, features = (torch.cat(pair) for pair in zip(known, (swapped, *seen), strict=True))
-        reader.teach(self.reader, codes, identities, features, settings.reader_steps, self.seed, "reader", step)
 
     def _contents(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """log D of the original faces and of the swapped ones."""
