@@ -16,9 +16,9 @@ from torch.nn import functional
 
 import backward_nodes
 from accelerator import pretended
-from masquerade.backbones.generator import adversaries, head
-from masquerade.backbones.generator.settings import HeadSettings
-from masquerade.backbones.inversion.refinement import loss_network
+from masquerade.backbones.generator import random_face, sharpening
+from masquerade.backbones.generator.backbone import HeadSettings
+from masquerade.backbones.inversion.inverter import loss_network
 from masquerade.backbones.recognition.training import CROP, Recognizer
 from masquerade.cli import main
 from masquerade.core import determinism
@@ -244,7 +244,7 @@ LARGER = {
         [units.flatten() for units in lpips.units(loss_network(images.device), images)]
     ),
     "a discriminator of features": lambda images: torch.cat(
-        Heads()(Projection(32)(adversaries.moved(images, np.random.default_rng(0)))), dim=1
+        Heads()(Projection(32)(sharpening.moved(images, np.random.default_rng(0)))), dim=1
     ),
 }  # fmt: skip
 """Networks that are differentiated at larger scales, which the trainings of the contract tests do not use."""
@@ -263,8 +263,8 @@ def learned_head(monkeypatch):
     """An update of the head of the generator of photographs, on random features."""
     draw = torch.Generator().manual_seed(0)
     numbers = [torch.randn(64, *shape, generator=draw) for shape in ((512,), (128, 4), (3, 4))]
-    monkeypatch.setattr(head, "examples", lambda *_: head.Examples(*numbers))
-    head.train(MobileStyleGAN(), HeadSettings(published="", pictures=64, steps=1), 0)
+    monkeypatch.setattr(random_face, "draw_examples", lambda *_: random_face.Examples(*numbers))
+    random_face.train_head(MobileStyleGAN(), HeadSettings(published="", pictures=64, steps=1), 0)
 
 
 def learned_attributes(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import kit
-from masquerade.backbones.generator import adversaries, reconstruction, sharpening, training
+from masquerade.backbones.generator import reconstruction, sharpening, training
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
@@ -147,31 +147,31 @@ def test_generator_learns_how_much_noise_its_pictures_have(folder):
 
 def test_moved_pictures_are_shifted_together_and_have_a_brightness_of_their_own():
     images = torch.rand(4, 3, 32, 32)
-    found = adversaries.moved(images, np.random.default_rng(0))
+    found = sharpening.moved(images, np.random.default_rng(0))
     draw = np.random.default_rng(0)
-    light = torch.from_numpy(draw.uniform(-adversaries.BRIGHTNESS, adversaries.BRIGHTNESS, (4, 1, 1, 1))).float()
-    down, right = draw.integers(-adversaries.SHIFT, adversaries.SHIFT + 1, 2)
+    light = torch.from_numpy(draw.uniform(-sharpening.BRIGHTNESS, sharpening.BRIGHTNESS, (4, 1, 1, 1))).float()
+    down, right = draw.integers(-sharpening.SHIFT, sharpening.SHIFT + 1, 2)
     assert (down, right) != (0, 0)
-    inner = slice(adversaries.SHIFT, 32 - adversaries.SHIFT)
+    inner = slice(sharpening.SHIFT, 32 - sharpening.SHIFT)
     expected = images.roll((-int(down), -int(right)), (2, 3)) + light
     torch.testing.assert_close(found[..., inner, inner], expected[..., inner, inner])
 
 
 def test_two_processes_move_their_pictures_as_one_does(monkeypatch):
     images = torch.rand(4, 3, 32, 32)
-    alone = adversaries.moved(images, np.random.default_rng(0))
+    alone = sharpening.moved(images, np.random.default_rng(0))
     for rank in (0, 1):
         with monkeypatch.context() as patch:
             patch.setattr(distributed, "count", lambda: 2)
             patch.setattr(distributed, "rows", lambda whole, rank=rank: whole[rank::2])
-            found = adversaries.moved(images[rank::2], np.random.default_rng(0))
+            found = sharpening.moved(images[rank::2], np.random.default_rng(0))
         assert torch.equal(found, alone[rank::2])
 
 
 def test_discriminator_of_features_learns_from_pictures_and_not_from_the_generators_turn():
     torch.manual_seed(0)
     settings = CLS.Params(**{**KNOBS, "sharpening": {**KNOBS["sharpening"], "projected": 32}}).sharpening
-    adversary = adversaries.OnFeatures(settings, False, torch.device("cpu"))
+    adversary = sharpening.OnFeatures(settings, False, torch.device("cpu"))
     draw = np.random.default_rng(0)
     real, made = torch.rand(4, 3, 32, 32).round() * 2 - 1, torch.zeros(4, 3, 32, 32, requires_grad=True)
     adversary.fooled(made, draw).backward()

@@ -15,8 +15,8 @@ import backward_nodes
 import kit
 from masquerade.backbones.generator import random_face
 from masquerade.backbones.generator import training as generator_training
-from masquerade.backbones.inversion import inverter, mobile, pairs, photographs, refinement
-from masquerade.backbones.inversion.settings import RefinementSettings
+from masquerade.backbones.inversion import inverter, mobile, photographs
+from masquerade.backbones.inversion.backbone import RefinementSettings
 from masquerade.core import discovery
 from masquerade.core.errors import PictureError
 from masquerade.core.images import to_float, to_uint8
@@ -84,7 +84,7 @@ class Affine(Namespace):
 
 def test_error_of_styles_equals_the_values_worked_by_hand():
     w = torch.tensor([[3.0, 1.0], [3.0, -1.0], [-3.0, 1.0], [-3.0, -1.0]]).repeat(1000, 1)
-    error = pairs.StyleErrors(Affine(), w)
+    error = mobile.StyleErrors(Affine(), w)
     codes = torch.tensor([[[3.0, 0.0], [2.0, 0.0]], [[0.0, 0.0], [1.0, -1.0]]])
     # layer 0: variances 9 and 1; layer 1: 10.  Face 0: ((9 / 9 + 0) / 2 + 4 / 10) / 2; face 1: its sum is unchanged
     torch.testing.assert_close(error(codes, torch.zeros_like(codes)), torch.tensor([0.45, 0.0]), rtol=1e-3, atol=1e-6)
@@ -101,10 +101,10 @@ def test_a_code_acts_by_its_affine_maps_alone(generator):
 
 @NEEDS_PACKAGES
 def test_pairs_are_drawn_once_and_kept_until_discarded(generator, tmp_path, monkeypatch):
-    monkeypatch.setattr(pairs, "CHUNK", 2)
-    first = pairs.Pairs(generator, 3, 32, tmp_path / "pairs", seed=1)
-    monkeypatch.setattr(pairs.Pairs, "_drawn", None)  # a second drawing would fail
-    again = pairs.Pairs(generator, 3, 32, tmp_path / "pairs", seed=1)
+    monkeypatch.setattr(mobile, "CHUNK", 2)
+    first = mobile.Pairs(generator, 3, 32, tmp_path / "pairs", seed=1)
+    monkeypatch.setattr(mobile.Pairs, "_drawn", None)  # a second drawing would fail
+    again = mobile.Pairs(generator, 3, 32, tmp_path / "pairs", seed=1)
     assert torch.equal(first.pictures, again.pictures)
     assert torch.equal(first.codes, again.codes)
     assert first.pictures.shape == (3, 3, 32, 32)
@@ -116,9 +116,9 @@ def test_pairs_are_drawn_once_and_kept_until_discarded(generator, tmp_path, monk
 
 @NEEDS_PACKAGES
 def test_layers_of_drawn_codes_differ_as_those_of_photographs(generator):
-    codes = pairs.drawn_codes(generator, np.random.default_rng(0), 64)
+    codes = mobile.drawn_codes(generator, np.random.default_rng(0), 64)
     same = (codes == codes[:, :1]).all(2).all(1).float().mean().item()
-    assert same == pytest.approx(1 - pairs.CROSSED - pairs.MIXED, abs=0.15)
+    assert same == pytest.approx(1 - mobile.CROSSED - mobile.MIXED, abs=0.15)
 
 
 # --- faults of photographs ----------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_adopted_inversion_is_refined_as_the_parameters_say(trained, tmp_path, m
 
 @pytest.fixture(scope="module")
 def known(generator):
-    codes = pairs.drawn_codes(generator, np.random.default_rng(1), 3)
+    codes = mobile.drawn_codes(generator, np.random.default_rng(1), 3)
     with torch.no_grad():
         return codes, generator.synthesize(codes).clamp(-1, 1)
 
@@ -240,12 +240,12 @@ def known(generator):
 def test_refinement_draws_the_pictures_better(generator, known):
     _, images = known
     start = generator.broadcast(generator.latent_avg.expand(3, -1))
-    codes = refinement.refined(start, images, generator, PNSpace.of(generator), RefinementSettings(**STEPS))
+    codes = inverter.refined(start, images, generator, PNSpace.of(generator), RefinementSettings(**STEPS))
     with torch.no_grad():
         before, after = ((generator.synthesize(part) - images).square().mean((1, 2, 3)) for part in (start, codes))
     assert after.mean() < 0.5 * before.mean()
     assert not codes.requires_grad
-    alone = refinement.refined(start[2:], images[2:], generator, PNSpace.of(generator), RefinementSettings(**STEPS))
+    alone = inverter.refined(start[2:], images[2:], generator, PNSpace.of(generator), RefinementSettings(**STEPS))
     assert (alone - codes[2:]).abs().mean() < 0.1 * (codes - start).abs().mean(), "as in a batch, up to rounding"
 
 

@@ -1,6 +1,6 @@
 """Recognizer B: it only judges. Neither methods nor other networks are trained on its identities."""
 
-from masquerade.backbones.recognition.inception import InceptionRecognizer
+from masquerade.backbones.recognition.base import InceptionRecognizer
 
 
 class RecognizerB(InceptionRecognizer):

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.assets import random_face as package
-from masquerade.backbones.generator import head, layouts, random_face
+from masquerade.backbones.generator import layouts, random_face
 from masquerade.backbones.generator.adversarial import Adversarial
+from masquerade.backbones.generator.backbone import GeneratorSettings
 from masquerade.backbones.generator.reconstruction import Examples, Reconstruction, linear_codes
-from masquerade.backbones.generator.settings import GeneratorSettings
 from masquerade.backbones.generator.sharpening import Sharpening
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
@@ -99,7 +99,7 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
     if params.head:
         generator = random_face.without_head()
         measure_mean(generator, job.seed)
-        figures = head.train(generator, params.head, job.seed)
+        figures = random_face.train_head(generator, params.head, job.seed)
         logger.info("the head of 256 pixels: %.2f dB to the published pictures", figures["psnr"])
         save_head(job.checkpoint, generator, params)
         return

@@ -1,22 +1,24 @@
-"""The inverter: an encoder, the start to which its output is added, and what follows; how it is saved and loaded."""
+"""The inverter: an encoder, the start to which its output is added, and the refinement after it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from masquerade.backbones.inversion.refinement import loss_network, refined
-from masquerade.backbones.inversion.settings import InversionSettings, RefinementSettings
+from masquerade.backbones.inversion.backbone import InversionSettings, RefinementSettings
 from masquerade.core.errors import CheckpointError
-from masquerade.networks import deterministic, inputs
+from masquerade.networks import deterministic, inputs, lpips
 from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder, MobileEncoder
 from masquerade.networks.linear_codes import LinearCodes, of_state
+from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.w_space import PNSpace
-from masquerade.training import checkpoints
+from masquerade.training import checkpoints, precision
 from masquerade.training.checkpoints import Saved
 
 logger = logging.getLogger(__name__)
@@ -125,3 +127,59 @@ def load(checkpoint: Path) -> Inverter:
     mean = torch.zeros_like(own["latent_avg"])
     inverter = build(facts, facts["generator"], mean, of_state(linear) if facts["linear"] else None)
     return saved.frozen("inverter", inverter)
+
+
+BETAS = (0.9, 0.99)  # of Adam
+LAST = 0.2  # share of the learning rate at the last step
+COARSE = 8  # pixels a side over which `coarse` takes means
+AT_ONCE = 4  # faces in a forward pass: more do not fit into the caches of a processor
+
+
+def refined(
+    codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: RefinementSettings,
+    seen: Tensor | None = None, further: Callable[[Tensor, slice], Tensor] | None = None,
+) -> Tensor:  # fmt: skip
+    """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the pictures (N, 3, S, S) it draws.
+
+    All faces are optimized together, each with its own code and state, so a face does not depend on its batch.
+    ``seen`` (N, 1, S, S): 1 where ``images``, which are 0 elsewhere, count; None: everywhere. ``further``: another
+    error (n,) of drawn pictures (n, 3, S, S), which are those of these rows.
+    """
+    network = loss_network(images.device) if settings.perceptual else None
+    with torch.enable_grad():
+        codes = codes.detach().clone().requires_grad_(True)
+        optimizer = torch.optim.Adam([codes], betas=BETAS)
+        parts = [slice(first, first + AT_ONCE) for first in range(0, len(codes), AT_ONCE)]
+        known = [lpips.units(network, images[rows]) if network else [] for rows in parts]
+        for step in range(settings.steps):
+            optimizer.zero_grad(set_to_none=False)
+            for group in optimizer.param_groups:
+                group["lr"] = settings.learning_rate * (1 - (1 - LAST) * step / settings.steps)
+            for rows, units in zip(parts, known, strict=True):
+                few = codes[rows]
+                drawn = generator.synthesize(few)
+                made = drawn if seen is None else drawn * seen[rows]
+                errors = picture_errors(made, images[rows], settings)
+                if network:
+                    with precision.mixed(images.device, True, frozen=True):
+                        apart = lpips.distance(lpips.units(network, made), units)
+                    errors = errors + settings.perceptual * apart
+                errors = errors + settings.prior * space(few).square().mean((1, 2))
+                if further:
+                    errors = errors + further(drawn, rows)
+                errors.sum().backward()
+            optimizer.step()
+    return codes.detach()
+
+
+def picture_errors(made: Tensor, targets: Tensor, settings: RefinementSettings) -> Tensor:
+    """The weighted squared errors of pixels, and of means over squares, of each picture (N,)."""
+    coarse = functional.avg_pool2d(made, COARSE) - functional.avg_pool2d(targets, COARSE)
+    pixels = (made - targets).square().mean((1, 2, 3))
+    return settings.pixels * pixels + settings.coarse * coarse.square().mean((1, 2, 3))
+
+
+@cache
+def loss_network(device: torch.device) -> torch.nn.Module:
+    """LPIPS on AlexNet, once in a process. Raises CheckpointError if AlexNet is not available."""
+    return lpips.perceptual(device, "backbones.inversion.refinement.perceptual")

@@ -16,9 +16,9 @@ from masquerade.backbones.generator import layouts
 from masquerade.backbones.generator.reconstruction import PixelWeights, differences, mirrored
 from masquerade.backbones.generator.sharpening import texture
 from masquerade.backbones.generator.training import linear_map, pictures_of
+from masquerade.backbones.inversion.backbone import InversionSettings
 from masquerade.backbones.inversion.inverter import Inverter, build, errors, load, save, start_from
 from masquerade.backbones.inversion.mobile import MobileTask, identity_distances, limit_of
-from masquerade.backbones.inversion.settings import InversionSettings
 from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_uint8

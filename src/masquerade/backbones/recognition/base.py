@@ -1,19 +1,57 @@
-"""The base class of all recognizers: a network with an ArcFace margin."""
+"""The recognizers: their parameters, their base class, and that of recognizer A and B, which only judge."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator
 
 from masquerade.backbones import Backbone
 from masquerade.core import discovery
+from masquerade.core.settings import Settings
 from masquerade.training.job import TrainingJob
+from masquerade.training.settings import OwnPublished, RisingUpdates
 
 if TYPE_CHECKING:
     from torch import nn
 
     from masquerade.backbones.recognition.training import Recognizer
     from masquerade.networks.imagenet_recognizer import Trunk
+
+
+class RecognitionSettings(RisingUpdates):
+    """What a training of a recognizer takes."""
+
+    sources = {
+        "weight_decay": "0.0005: Deng et al. 2019, section 3.1",
+    }
+    input_size: Annotated[int, Field(ge=32)]
+    """Side in pixels of the network's input; the network resizes pictures to it."""
+    identities: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
+    """Part of the people of its group, in the order of a hash of their names: [0, 0.5] is the first half."""
+    scale: Annotated[float, Field(gt=0)]
+    """s of ArcFace (64: Deng et al. 2019, section 3.1)."""
+    margin: Annotated[float, Field(ge=0, le=1.5)]
+    """m of ArcFace in radians (0.5: Deng et al. 2019, section 3.1)."""
+    floor_auc: Annotated[float, Field(ge=0, le=1)]
+    """The area under the ROC curve on unseen identities below which the run stops."""
+    floor_tar: Annotated[float, Field(ge=0, le=1)]
+    """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class PhotographSettings(Settings):
+    """A training for photographs: a trunk with ImageNet's weights, on faces whose surroundings are exchanged."""
+
+    frozen: Annotated[int, Field(ge=0, le=18)]
+    """The first blocks that keep ImageNet's weights: of 18 of MobileNetV2, of 17 of EfficientNet-Lite0."""
+    exchanged: Share
+    """Share of the pictures whose hair, clothes and background come from another person."""
+    erased: Share
+    """Share of the pictures whose hair, clothes and background are one color with noise."""
 
 
 class RecognizerBackbone(Backbone):
@@ -62,3 +100,47 @@ class RecognizerBackbone(Backbone):
 
     def floors(self) -> dict[str, float]:
         return {"auc": self.params.recognition.floor_auc, "tar_at_far_0.01": self.params.recognition.floor_tar}
+
+
+SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave none
+
+
+class InceptionRecognizer(RecognizerBackbone):
+    """Inception-ResNet-v1 (FaceNet's architecture; published size: width 1, repeats 5, 10, 5, at 160 pixels).
+
+    For photographs it is EfficientNet-Lite0, which learned ImageNet before (``photographs`` of its parameters).
+    """
+
+    architecture = ("width", "repeats", "recognition.input_size")
+
+    class Params(OwnPublished):
+        width: Annotated[float, Field(gt=0)]
+        """Factor of every number of channels (1: FaceNet's public models)."""
+        repeats: tuple[int, int, int]
+        """Blocks of each kind (5, 10, 5: FaceNet's public models)."""
+        photographs: PhotographSettings | None = None
+        """The training for photographs, whose network has no width and repeats; null: Inception-ResNet."""
+        recognition: RecognitionSettings
+        """Its training identities, its training, and its floors."""
+
+        @field_validator("recognition")
+        @classmethod
+        def _large_enough(cls, settings: RecognitionSettings) -> RecognitionSettings:
+            if settings.input_size < SMALLEST_INPUT:
+                raise ValueError(
+                    f"input_size is {settings.input_size}; the network needs at least {SMALLEST_INPUT} pixels"
+                )
+            return settings
+
+    params: Params
+    people = "judges"
+    trunk = "efficientnet_lite0"
+
+    def facts(self) -> dict[str, Any]:
+        return {"width": self.params.width, "repeats": list(self.params.repeats)}
+
+    @staticmethod
+    def drawn(facts: Mapping[str, Any]) -> "nn.Module":
+        from masquerade.networks.inception_resnet import InceptionResnetV1
+
+        return InceptionResnetV1(facts["width"], facts["repeats"])

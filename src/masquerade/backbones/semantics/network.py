@@ -3,7 +3,7 @@
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.semantics.settings import SemanticsSettings
+from masquerade.backbones.semantics.backbone import SemanticsSettings
 from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
+from masquerade.core.suggestions import nearest
 from masquerade.networks import deterministic, torchvision_internals
 from masquerade.training.checkpoints import Saved
 
@@ -233,3 +234,20 @@ def load(checkpoint: Path) -> SemanticEncoder:
     encoder = SemanticEncoder(build(saved.facts), saved.facts)
     saved.frozen("clip", encoder.network)
     return encoder.eval().requires_grad_(False)
+
+
+def refuse_unknown(sentences: Sequence[str], tokenizer: object) -> None:
+    """Raises ParameterError, with the nearest known words, if the text-image model does not know a word.
+
+    ``$`` in a sentence stands for another sentence. A tokenizer of word pieces, such as CLIP's, knows all words.
+    """
+    if not isinstance(tokenizer, Words):
+        return
+    words = sorted({word for sentence in sentences for word in words_of(sentence.replace("$", " "))})
+    unknown = [word for word in words if word not in tokenizer.ids]
+    if unknown:
+        hints = " ".join(f"'{word}': {nearest(word, list(tokenizer.ids))}" for word in unknown)
+        raise ParameterError(
+            f"The text-image model learned no caption with the words {', '.join(unknown)}. {hints} Change the prompt, "
+            "the source or the templates."
+        )

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade.backbones.semantics.backbone import SemanticsSettings
 from masquerade.backbones.semantics.network import (
     OURS,
     SemanticEncoder,
@@ -20,7 +21,6 @@ from masquerade.backbones.semantics.network import (
     encode_sentences,
     words_of,
 )
-from masquerade.backbones.semantics.settings import SemanticsSettings
 from masquerade.core import seeding
 from masquerade.core.errors import ArchiveError
 from masquerade.networks import inputs

@@ -10,7 +10,7 @@ from scipy.ndimage import distance_transform_edt
 from torch import Tensor
 
 from masquerade.backbones import loaded
-from masquerade.backbones.inversion.refinement import refined
+from masquerade.backbones.inversion.inverter import refined
 from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces

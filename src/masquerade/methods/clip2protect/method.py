@@ -31,14 +31,14 @@ class CLIP2Protect(Method):
     variant: CLIP2ProtectVariant
 
     def __init__(self, params: CLIP2ProtectSettings, variant: CLIP2ProtectVariant, resources: Resources):
-        from masquerade.backbones.semantics import prompts
+        from masquerade.backbones.semantics import network
         from masquerade.methods.clip2protect.search import Search
         from masquerade.methods.latent.codes import Codes
         from masquerade.methods.latent.space import LatentSpace
 
         super().__init__(params, variant, resources)
         space = LatentSpace(resources.backbones)
-        prompts.refuse_unknown([params.source, variant.prompt, *params.templates], space.semantics.tokenizer)
+        network.refuse_unknown([params.source, variant.prompt, *params.templates], space.semantics.tokenizer)
         self._codes = Codes(space, resources.latents)
         self._search = Search(space, loaded("identity", resources.backbones), params, variant)
         self._gallery, self._rows = _gallery.of(resources)
