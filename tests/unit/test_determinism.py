@@ -16,8 +16,7 @@ from torch.nn import functional
 
 import backward_nodes
 from accelerator import pretended
-from masquerade.backbones.generator import random_face, sharpening
-from masquerade.backbones.generator.backbone import HeadSettings
+from masquerade.backbones.generator import HeadSettings, random_face, sharpening
 from masquerade.backbones.inversion.inverter import loss_network
 from masquerade.backbones.recognition.training import CROP, Recognizer
 from masquerade.cli import main

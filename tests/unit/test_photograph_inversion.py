@@ -15,8 +15,7 @@ import backward_nodes
 import kit
 from masquerade.backbones.generator import random_face
 from masquerade.backbones.generator import training as generator_training
-from masquerade.backbones.inversion import inverter, mobile, photographs
-from masquerade.backbones.inversion.backbone import RefinementSettings
+from masquerade.backbones.inversion import RefinementSettings, inverter, mobile, photographs
 from masquerade.core import discovery
 from masquerade.core.errors import PictureError
 from masquerade.core.images import to_float, to_uint8

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import kit
-from masquerade.backbones.recognition import photographs
-from masquerade.backbones.recognition.base import PhotographSettings, RecognitionSettings
+from masquerade.backbones.recognition import PhotographSettings, RecognitionSettings, photographs
 from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import discovery
 from masquerade.core.images import to_float

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.backbones.landmarks.backbone import LandmarksSettings
+from masquerade.backbones.landmarks import LandmarksSettings
 from masquerade.core import measurements
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive

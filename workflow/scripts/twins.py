@@ -6,7 +6,7 @@ given = program.arguments(__doc__, files=("faces", "anonymized", "state"), words
 
 
 def work(run) -> None:
-    from masquerade.backbones.landmarks.backbone import LandmarksSettings
+    from masquerade.backbones.landmarks import LandmarksSettings
     from masquerade.core import measurements
     from masquerade.core.images import FaceArchive
     from masquerade.params.informed import TwinSettings

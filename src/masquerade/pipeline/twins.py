@@ -13,8 +13,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from masquerade.backbones.landmarks import LandmarksSettings
 from masquerade.backbones.landmarks import training as landmarks_training
-from masquerade.backbones.landmarks.backbone import LandmarksSettings
 from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, normalized_mean_error, to_shares
 from masquerade.core import seeding
 from masquerade.core.annotations import boxes_of

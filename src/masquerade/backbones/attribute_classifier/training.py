@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones._views import resized
-from masquerade.backbones.attribute_classifier.backbone import AttributeClassifierSettings
+from masquerade.backbones.attribute_classifier import AttributeClassifierSettings
 from masquerade.backbones.recognition.training import augmented
 from masquerade.core import seeding
 from masquerade.core.annotations import ANNOTATION, ATTRIBUTES

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.generator.backbone import AdversarialSettings
+from masquerade.backbones.generator import AdversarialSettings
 from masquerade.core import seeding
 from masquerade.networks.discriminators import Discriminator, group
 from masquerade.networks.stylegan2 import Generator

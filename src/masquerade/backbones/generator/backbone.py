@@ -2,142 +2,14 @@
 
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Literal
-
-from pydantic import Field
 
 from masquerade.assets import random_face
 from masquerade.backbones import TrainedBackbone
+from masquerade.backbones.generator import GeneratorSettings
 from masquerade.core import own_weights
-from masquerade.core.own_weights import OwnWeights
-from masquerade.core.settings import Settings
 from masquerade.networks.inputs import place
 from masquerade.training import cards
 from masquerade.training.job import TrainingJob
-from masquerade.training.settings import Computed, Published, Updates
-
-
-class PhaseSettings(Updates):
-    """What the phases of the training share."""
-
-    steps: Annotated[int, Field(ge=0)]
-    """Updates; 0: no such phase."""
-
-
-class ReconstructionSettings(PhaseSettings):
-    """The first phase of the training: from the principal components of the training pictures to the pictures."""
-
-    sources = {
-        "steps": "the generators of the papers are trained by the third phase, `adversarial`, alone",
-        "learning_rate": "here of Muon, for convolutions; it falls to a fiftieth over the last 40 % of the steps",
-    }
-
-    batch: Annotated[int, Field(ge=1)]
-    """Pictures in a batch."""
-    modulation: Annotated[float, Field(gt=0)]
-    """Initial factor of the modulation of the convolutions (1: StyleGAN2). A small factor makes the effect of the style
-    codes on a picture almost linear, as that of its components is."""
-    parts: Annotated[float, Field(ge=0)]
-    """Extra weight of a pixel of brows, eyes, nose and mouth over one of the background (skin: half of it)."""
-    edges: Annotated[float, Field(ge=0)]
-    """Weight of the differences of neighboring pixels; the pixels themselves have weight 1."""
-    critic: Annotated[float, Field(ge=0)]
-    """Weight of a discriminator between W and the components in the training of the mapping network; 0: energy distance
-    alone."""
-
-
-class SharpeningSettings(PhaseSettings):
-    """The phase between both: decoding goes on, and a discriminator and a measure of texture keep it from blurring."""
-
-    sources = {
-        "batch": "and random faces beside them",
-        "learning_rate": "it falls to a fiftieth over the last 40 % of the steps, as the next one",
-    }
-
-    kernel_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of Muon, for the weights of convolutions and modulations."""
-    texture: Annotated[float, Field(ge=0)]
-    """Weight of the difference of local sharpness: the mean magnitude of the Laplacian around a pixel."""
-    decoded: Annotated[float, Field(ge=0)]
-    """Weight of the adversarial loss of decoded pictures; pixels have weight 1."""
-    samples: Annotated[float, Field(ge=0)]
-    """Weight of the adversarial loss of random faces."""
-    noise: Literal["none", "fresh"]
-    """Whether the generator draws with noise, which gives it what no code has: grain, single hairs."""
-    projected: Annotated[int, Field(ge=0, multiple_of=32)]
-    """Side in pixels at which a discriminator of EfficientNet-Lite1's features sees the pictures (256: Sauer et al.
-    2021); 0: one of pixels, as StyleGAN2's."""
-    discriminator_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of the discriminator's Adam."""
-    r1: Annotated[float, Field(ge=0)]
-    """gamma of the R1 penalty of a discriminator of pixels."""
-    r1_every: Annotated[int, Field(ge=1)]
-    """Steps from one R1 penalty to the next."""
-
-
-class AdversarialSettings(PhaseSettings):
-    """The last phase: the training of StyleGAN2 (Karras et al. 2020, appendix B)."""
-
-    sources = {
-        "batch": "32: Karras et al. 2020, appendix B",
-        "learning_rate": "beta 0 and 0.99, for both networks; 0.002: Karras et al. 2020, appendix B",
-    }
-
-    r1: Annotated[float, Field(ge=0)]
-    """gamma of the R1 penalty of the discriminator (10: Karras et al. 2020, appendix B)."""
-    r1_every: Annotated[int, Field(ge=1)]
-    """Steps from one R1 penalty to the next (16: Karras et al. 2020, section 3.1)."""
-    path_length: Annotated[float, Field(ge=0)]
-    """Weight of the path length penalty (2: Karras et al. 2020, appendix B)."""
-    path_length_every: Annotated[int, Field(ge=1)]
-    """Steps from one path length penalty to the next (8: Karras et al. 2020, section 3.1)."""
-    mixing: Annotated[float, Field(ge=0, le=1)]
-    """Share of pictures with two style codes (0.9: Karras et al. 2019, section 3.1)."""
-
-
-class HeadSettings(Settings):
-    """The head for 256 pixels of the published generator `package:random-face`."""
-
-    published: OwnWeights
-    """Weights to adopt instead of a training: ``weights:photo/generator``; '': trained here."""
-    pictures: Annotated[int, Field(ge=64)]
-    """Drawn pictures from which it learns."""
-    steps: Annotated[int, Field(ge=1)]
-    """Updates of its style."""
-
-
-class GeneratorSettings(Published, Computed):
-    """The network, the phases of its training, and its floor."""
-
-    sources = {
-        "published": "of rosinality or GenForce, or package:random-face, faces like photographs (docs/photo.md)",
-        "arithmetic": "bfloat16: of the first two phases alone; 0.6 of the time on a recent CPU",
-    }
-
-    channels: Annotated[list[int], Field(min_length=2, max_length=9)]
-    """Channels at 4, 8, 16, ... pixels. Their number sets the size of the pictures (9: 1024; config F)."""
-    style: Annotated[int, Field(ge=1)]
-    """Width of Z and W (512: Karras et al. 2019)."""
-    mapping: Annotated[int, Field(ge=1)]
-    """Layers of the mapping network (8: Karras et al. 2019)."""
-    mapping_rate: Annotated[float, Field(gt=0)]
-    """Learning rate of the mapping network relative to the others (0.01: Karras et al. 2019, appendix C)."""
-    head: HeadSettings | None = None
-    """The head of `package:random-face`; null for all other generators."""
-    reconstruction: ReconstructionSettings
-    """The first phase."""
-    sharpening: SharpeningSettings
-    """The second phase."""
-    adversarial: AdversarialSettings
-    """The third phase."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
-    """Decay of the averaged generator, which is the one that is saved (0.999: ours; the paper gives a half-life)."""
-    samples_every: Annotated[int, Field(ge=1)]
-    """Steps between sample pictures."""
-    quality_samples: Annotated[int, Field(ge=2)]
-    """Generated faces on which the quality is measured."""
-    floor_detection: Annotated[float, Field(ge=0, le=1)]
-    """Smallest share of generated faces (truncation 0.7) that dlib's HOG detects; below it the run stops."""
 
 
 class StyleGenerator(TrainedBackbone):

@@ -16,7 +16,7 @@ from torch.nn import functional
 from tqdm import trange
 
 from masquerade.assets.random_face import PUBLISHED, files
-from masquerade.backbones.generator.backbone import HeadSettings
+from masquerade.backbones.generator import HeadSettings
 from masquerade.core import seeding
 from masquerade.networks.mobile_stylegan import CHANNELS, LARGE, LEVELS, SIZE, STYLE, MobileStyleGAN, inverse_haar
 from masquerade.networks.openvino_ir import Graph

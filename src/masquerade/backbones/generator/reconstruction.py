@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.generator.backbone import ReconstructionSettings
+from masquerade.backbones.generator import ReconstructionSettings
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive
 from masquerade.networks.linear_codes import LinearCodes, linear_side

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.generator.backbone import GeneratorSettings, SharpeningSettings
+from masquerade.backbones.generator import GeneratorSettings, SharpeningSettings
 from masquerade.backbones.generator.reconstruction import COOLDOWN, WARMUP, Examples, Prior, Weights, decoding_losses
 from masquerade.core import seeding
 from masquerade.networks import deterministic

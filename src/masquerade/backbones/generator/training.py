@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.assets import random_face as package
-from masquerade.backbones.generator import layouts, random_face
+from masquerade.backbones.generator import GeneratorSettings, layouts, random_face
 from masquerade.backbones.generator.adversarial import Adversarial
-from masquerade.backbones.generator.backbone import GeneratorSettings
 from masquerade.backbones.generator.reconstruction import Examples, Reconstruction, linear_codes
 from masquerade.backbones.generator.sharpening import Sharpening
 from masquerade.core import seeding

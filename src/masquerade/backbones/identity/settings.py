@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.backbones.recognition.base import PhotographSettings, RecognitionSettings
+from masquerade.backbones.recognition import PhotographSettings, RecognitionSettings
 from masquerade.core.settings import Channels
 from masquerade.training.settings import Published
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.inversion.backbone import InversionSettings, RefinementSettings
+from masquerade.backbones.inversion import InversionSettings, RefinementSettings
 from masquerade.core.errors import CheckpointError
 from masquerade.networks import deterministic, inputs, lpips
 from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder, MobileEncoder

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from masquerade.backbones.inversion import photographs
-from masquerade.backbones.inversion.backbone import InversionSettings
+from masquerade.backbones.inversion import InversionSettings, photographs
 from masquerade.backbones.inversion.inverter import Inverter, errors
 from masquerade.core import seeding
 from masquerade.core.annotations import FACE_BOX

@@ -16,7 +16,7 @@ from masquerade.backbones.generator import layouts
 from masquerade.backbones.generator.reconstruction import PixelWeights, differences, mirrored
 from masquerade.backbones.generator.sharpening import texture
 from masquerade.backbones.generator.training import linear_map, pictures_of
-from masquerade.backbones.inversion.backbone import InversionSettings
+from masquerade.backbones.inversion import InversionSettings
 from masquerade.backbones.inversion.inverter import Inverter, build, errors, load, save, start_from
 from masquerade.backbones.inversion.mobile import MobileTask, identity_distances, limit_of
 from masquerade.core import fingerprints, seeding

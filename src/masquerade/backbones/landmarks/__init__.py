@@ -2,3 +2,28 @@
 
 The architecture and the Wing loss are in networks/landmark_net.py; dlib's landmarks are in judges/dlib_face.py.
 """
+
+from typing import Annotated
+
+from pydantic import Field
+
+from masquerade.training.settings import OwnPublished, RisingUpdates
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class LandmarksSettings(OwnPublished, RisingUpdates):
+    """The network, its training and its floor."""
+
+    input_size: Annotated[int, Field(ge=32)]
+    """Side in pixels of the network's input; the network resizes pictures to it (64: Feng et al. 2018)."""
+    widths: Annotated[list[Count], Field(min_length=1, max_length=7)]
+    """Channels of the convolutions; each halves the picture (32, 64, 128, 256, 512: CNN-6)."""
+    hidden: Count
+    """Units of the hidden layer (1024: CNN-6)."""
+    wing_width: Annotated[float, Field(gt=0)]
+    """w of the Wing loss in pixels of the input: below w the loss is logarithmic (10: Feng et al. 2018)."""
+    wing_epsilon: Annotated[float, Field(gt=0)]
+    """epsilon of the Wing loss in pixels: the curvature of the logarithm (2: Feng et al. 2018)."""
+    floor_share: Annotated[float, Field(ge=0, le=1)]
+    """Smallest share of faces with a normalized mean error below 8 %; with fewer the run stops."""

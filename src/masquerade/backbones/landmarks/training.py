@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from masquerade.backbones._views import DenseTask, Views, resized
-from masquerade.backbones.landmarks.backbone import LandmarksSettings
+from masquerade.backbones.landmarks import LandmarksSettings
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.networks.inputs import in_batches, place

@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from masquerade.backbones.parsing.backbone import ParsingSettings
+from masquerade.backbones.parsing import ParsingSettings
 from masquerade.backbones.parsing.training import architecture, build
 from masquerade.core.errors import CheckpointError
 from masquerade.training import checkpoints, weight_files

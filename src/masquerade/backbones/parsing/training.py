@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones._views import DenseTask, Views, resized
-from masquerade.backbones.parsing.backbone import ParsingSettings
+from masquerade.backbones.parsing import ParsingSettings
 from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import FaceArchive

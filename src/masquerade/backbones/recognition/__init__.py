@@ -2,3 +2,47 @@
 
 The backbones themselves are one folder up; published recognizers that only judge are in judges/.
 """
+
+from typing import Annotated
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+from masquerade.training.settings import RisingUpdates
+
+
+class RecognitionSettings(RisingUpdates):
+    """What a training of a recognizer takes."""
+
+    sources = {
+        "weight_decay": "0.0005: Deng et al. 2019, section 3.1",
+    }
+    input_size: Annotated[int, Field(ge=32)]
+    """Side in pixels of the network's input; the network resizes pictures to it."""
+    identities: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
+    """Part of the people of its group, in the order of a hash of their names: [0, 0.5] is the first half."""
+    scale: Annotated[float, Field(gt=0)]
+    """s of ArcFace (64: Deng et al. 2019, section 3.1)."""
+    margin: Annotated[float, Field(ge=0, le=1.5)]
+    """m of ArcFace in radians (0.5: Deng et al. 2019, section 3.1)."""
+    floor_auc: Annotated[float, Field(ge=0, le=1)]
+    """The area under the ROC curve on unseen identities below which the run stops."""
+    floor_tar: Annotated[float, Field(ge=0, le=1)]
+    """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class PhotographSettings(Settings):
+    """A training for photographs: a trunk with ImageNet's weights, on faces whose surroundings are exchanged."""
+
+    frozen: Annotated[int, Field(ge=0, le=18)]
+    """The first blocks that keep ImageNet's weights: of 18 of MobileNetV2, of 17 of EfficientNet-Lite0."""
+    exchanged: Share
+    """Share of the pictures whose hair, clothes and background come from another person."""
+    erased: Share
+    """Share of the pictures whose hair, clothes and background are one color with noise."""
+
+
+SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave none

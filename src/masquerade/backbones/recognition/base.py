@@ -8,50 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field, field_validator
 
 from masquerade.backbones import Backbone
+from masquerade.backbones.recognition import SMALLEST_INPUT, PhotographSettings, RecognitionSettings
 from masquerade.core import discovery
-from masquerade.core.settings import Settings
 from masquerade.training.job import TrainingJob
-from masquerade.training.settings import OwnPublished, RisingUpdates
+from masquerade.training.settings import OwnPublished
 
 if TYPE_CHECKING:
     from torch import nn
 
     from masquerade.backbones.recognition.training import Recognizer
     from masquerade.networks.imagenet_recognizer import Trunk
-
-
-class RecognitionSettings(RisingUpdates):
-    """What a training of a recognizer takes."""
-
-    sources = {
-        "weight_decay": "0.0005: Deng et al. 2019, section 3.1",
-    }
-    input_size: Annotated[int, Field(ge=32)]
-    """Side in pixels of the network's input; the network resizes pictures to it."""
-    identities: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
-    """Part of the people of its group, in the order of a hash of their names: [0, 0.5] is the first half."""
-    scale: Annotated[float, Field(gt=0)]
-    """s of ArcFace (64: Deng et al. 2019, section 3.1)."""
-    margin: Annotated[float, Field(ge=0, le=1.5)]
-    """m of ArcFace in radians (0.5: Deng et al. 2019, section 3.1)."""
-    floor_auc: Annotated[float, Field(ge=0, le=1)]
-    """The area under the ROC curve on unseen identities below which the run stops."""
-    floor_tar: Annotated[float, Field(ge=0, le=1)]
-    """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""
-
-
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class PhotographSettings(Settings):
-    """A training for photographs: a trunk with ImageNet's weights, on faces whose surroundings are exchanged."""
-
-    frozen: Annotated[int, Field(ge=0, le=18)]
-    """The first blocks that keep ImageNet's weights: of 18 of MobileNetV2, of 17 of EfficientNet-Lite0."""
-    exchanged: Share
-    """Share of the pictures whose hair, clothes and background come from another person."""
-    erased: Share
-    """Share of the pictures whose hair, clothes and background are one color with noise."""
 
 
 class RecognizerBackbone(Backbone):
@@ -100,9 +66,6 @@ class RecognizerBackbone(Backbone):
 
     def floors(self) -> dict[str, float]:
         return {"auc": self.params.recognition.floor_auc, "tar_at_far_0.01": self.params.recognition.floor_tar}
-
-
-SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave none
 
 
 class InceptionRecognizer(RecognizerBackbone):

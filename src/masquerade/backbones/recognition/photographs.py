@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from masquerade.backbones.recognition import training
-from masquerade.backbones.recognition.base import PhotographSettings, RecognitionSettings
+from masquerade.backbones.recognition import PhotographSettings, RecognitionSettings, training
 from masquerade.backbones.recognition.training import CROP
 from masquerade.core import seeding
 from masquerade.core.images import to_float, to_uint8

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.recognition.base import RecognitionSettings
+from masquerade.backbones.recognition import RecognitionSettings
 from masquerade.core import people, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive

@@ -2,3 +2,81 @@
 
 The architecture comes from the package open_clip; the methods that use its features are in methods/.
 """
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+from masquerade.training.settings import Betas, Published, RisingUpdates
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class TextSettings(Settings):
+    """The text transformer and its vocabulary."""
+
+    vocabulary: Literal["clip", "captions"]
+    """clip: the 49,408 byte pairs of CLIP; captions: the words of the training captions, saved in the checkpoint."""
+    context: Annotated[int, Field(ge=4)]
+    """Tokens of a sentence with start and end; longer sentences are cut (77: CLIP's code)."""
+    width: Count
+    """Channels (512: Radford et al. 2021, Table 20, ViT-B/16)."""
+    layers: Count
+    """Transformer blocks (12: Radford et al. 2021, Table 20)."""
+    heads: Count
+    """Attention heads; their number divides the width (8: Radford et al. 2021, Table 20)."""
+
+
+class SemanticsSettings(Published, RisingUpdates):
+    """The network, its training and its floors."""
+
+    sources = {
+        "published": "FaRL, CLIP or OpenCLIP",
+        "batch": "with their captions; 32,768 of 400 million: Radford et al. 2021, Table 18",
+        "learning_rate": "0.0005: Radford et al. 2021, Table 20",
+        "kernel_rate": "here for matrices too; 0 as published",
+        "weight_decay": "not for gains and biases; 0.2: Radford et al. 2021, Table 18",
+    }
+
+    image_size: Annotated[int, Field(ge=16)]
+    """Side in pixels of the network's input; the network resizes pictures to it (224: Radford et al. 2021)."""
+    patch: Count
+    """Side of a patch in pixels; it divides the image size (16: FaRL)."""
+    stem: list[Count]
+    """Channels of the convolutions of stride 2 that embed a patch (Xiao et al. 2021); []: CLIP's single one."""
+    width: Count
+    """Channels of the image transformer (768: Radford et al. 2021, Table 20)."""
+    layers: Count
+    """Blocks of the image transformer (12: Radford et al. 2021, Table 20)."""
+    heads: Count
+    """Attention heads of the image transformer; they divide its width (12: Radford et al. 2021, Table 20)."""
+    embedding: Count
+    """Length of the features of pictures and sentences (512: Radford et al. 2021, Table 20)."""
+    activation: Literal["quick_gelu", "gelu"]
+    """quick_gelu: x sigmoid(1.702 x), in OpenAI's and FaRL's weights; gelu: in OpenCLIP's. No file states it."""
+    text: TextSettings
+    """The text transformer."""
+    per_person: Annotated[int, Field(ge=0)]
+    """Pictures of each person in a batch, so that captions in it differ little (0: no such rule, as in CLIP)."""
+    warmup: Annotated[int, Field(ge=0)]
+    """Steps over which the learning rate rises (2,000: Radford et al. 2021, Table 18)."""
+    betas: Betas
+    """beta 1 and beta 2 of AdamW (0.9, 0.98: Radford et al. 2021, Table 18)."""
+    epsilon: Annotated[float, Field(gt=0)]
+    """epsilon of AdamW (1e-6: Radford et al. 2021, Table 18)."""
+    temperature: Annotated[float, Field(gt=0)]
+    """Initial temperature of the loss; it is trained, and at least 0.01 (0.07: Radford et al. 2021, 2.5)."""
+    position_std: Annotated[float, Field(gt=0)]
+    """Initial standard deviation of the position embeddings (0.036: width^-0.5, OpenAI's CLIP code)."""
+    attention_gain: Annotated[float, Field(gt=0)]
+    """Initial factor of the query and key weights of the image transformer (1: as in open_clip)."""
+    word_weight: Annotated[float, Field(ge=0)]
+    """Weight of the losses on single words; the contrastive loss has weight 1 (0: none, as in CLIP)."""
+    floor_zero_shot: Share
+    """Smallest mean balanced accuracy of attributes predicted with sentences; below it the run stops; 0: no floor."""
+    floor_retrieval: Share
+    """Smallest share of pictures whose caption is among the nearest five; below it the run stops; 0: no floor."""
+    floor_neighbor: Share
+    """Smallest mean balanced accuracy of attributes taken from the nearest other person; 0: no floor."""

@@ -10,8 +10,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from masquerade.backbones.semantics import torchscript
-from masquerade.backbones.semantics.backbone import SemanticsSettings
+from masquerade.backbones.semantics import SemanticsSettings, torchscript
 from masquerade.backbones.semantics.network import CLIPS, architecture, build
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.training import checkpoints, weight_files

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.semantics.backbone import SemanticsSettings
+from masquerade.backbones.semantics import SemanticsSettings
 from masquerade.backbones.semantics.network import (
     OURS,
     SemanticEncoder,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.backbones.inversion.backbone import RefinementSettings
+from masquerade.backbones.inversion import RefinementSettings
 from masquerade.core.settings import Settings
 from masquerade.training.settings import AdversarialUpdates, Weight
 
