@@ -56,14 +56,6 @@ class Adversarial:
         rate = self.settings.learning_rate * share
         return torch.optim.Adam(module.parameters(), lr=rate, betas=(0.0**share, 0.99**share))
 
-    def kind(self, step: int) -> tuple[bool, bool]:
-        """(whether the step has the R1 penalty, whether it has the path length penalty): lazy regularization."""
-        settings = self.settings
-        return (
-            settings.r1 > 0 and step % settings.r1_every == 0,
-            settings.path_length > 0 and step % settings.path_length_every == 0,
-        )
-
     def step(self, step: int) -> dict[str, float]:
         """One update of the discriminator and one of the generator. Returns the losses."""
         draw = seeding.generator(self.seed, "adversarial", step)
@@ -92,7 +84,7 @@ class Adversarial:
         settings = self.settings
         with torch.no_grad():
             made = self.generator.synthesize(codes, "fresh")
-        penalized, _ = self.kind(step)
+        penalized = settings.r1 > 0 and step % settings.r1_every == 0  # lazy regularization, as the path length
         images.requires_grad_(penalized)
         real = self.discriminator(images)
         loss = functional.softplus(self.discriminator(made)).mean() + functional.softplus(-real).mean()
@@ -111,7 +103,7 @@ class Adversarial:
         loss = functional.softplus(-self.discriminator(self.generator.synthesize(codes, "fresh"))).mean()
         self.discriminator.requires_grad_(True)
         values = {"generator": loss.item()}
-        if self.kind(step)[1]:
+        if settings.path_length > 0 and step % settings.path_length_every == 0:
             lengths = path_lengths(self.generator, codes[: path_length_count(len(codes))])
             mean = lengths.detach().mean()
             distributed.average([mean])

@@ -51,11 +51,6 @@ class MobileTask:
         knob = "backbones.inversion.weights.lpips"
         self.lpips = lpips.perceptual(self.device, knob) if params.weights.lpips else None
 
-    def kind(self, step: int) -> bool:
-        """Whether a step has pictures."""
-        own = self.params.weights
-        return bool(own.pixels or own.lpips) and step % self.own.pictures_every == 0
-
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name and their weighted sum, "total"."""
         params = self.params
@@ -64,7 +59,8 @@ class MobileTask:
         with precision.mixed(self.device, params.mixed):
             codes = self.inverter(photographs.worse(images, draw)).float()
         values = {"codes": self.error(codes, known).mean()}
-        if self.kind(step):
+        # a step with pictures draws them, and takes much longer
+        if (params.weights.pixels or params.weights.lpips) and step % self.own.pictures_every == 0:
             values |= self._picture_losses(draw)
         total = weighted(values, params.weights)
         self.optimizers["inverter"].descend(total, warmup_cosine_share(step, params.steps), clip=1.0)

@@ -69,10 +69,6 @@ class InversionTask:
         started = (step - self.params.offsets_from) // self.params.offsets_every + 1
         return int(np.clip(started, 0, self.inverter.encoder.layers - 1))
 
-    def kind(self, step: int) -> int | None:
-        """The stage for e4e; None for pSp, which has no stages."""
-        return self.stage(step) if self.params.kind == "e4e" else None
-
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name and their weighted sum, "total"."""
         params = self.params
@@ -120,7 +116,7 @@ class InversionTask:
         return mirrored(images, turned), mirrored(weights, turned)
 
     def _encode(self, images: Tensor, step: int) -> Tensor:
-        return self.inverter(images, self.kind(step))
+        return self.inverter(images, self.stage(step) if self.params.kind == "e4e" else None)
 
     def _sample_w(self, draw: np.random.Generator) -> Tensor:
         """W of a batch of random faces, (N, style)."""

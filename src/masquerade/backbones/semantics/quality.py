@@ -40,23 +40,24 @@ def _hair(*colors: str) -> tuple[str, ...]:
 
 _HAIRY = _hair("black", "brown")
 _SHAVEN = ("",)
+# The captions of rendered faces say "grey": the words of a prompt are those of the captions.
 PROMPTS = {
     "5_o_Clock_Shadow": ("details", (" and stubble",), _SHAVEN),
     "Bald": ("hair", (" and a bald head",), _HAIRY),
     "Bangs": ("details", (" and bangs",), ("",)),
-    "Black_Hair": ("hair", _hair("black"), _hair("brown", "dark brown", "blond", "gray", "red")),
-    "Blond_Hair": ("hair", _hair("blond"), _hair("black", "brown", "dark brown", "gray", "red")),
-    "Brown_Hair": ("hair", _hair("brown", "dark brown"), _hair("black", "blond", "gray", "red")),
+    "Black_Hair": ("hair", _hair("black"), _hair("brown", "dark brown", "blond", "grey", "red")),
+    "Blond_Hair": ("hair", _hair("blond"), _hair("black", "brown", "dark brown", "grey", "red")),
+    "Brown_Hair": ("hair", _hair("brown", "dark brown"), _hair("black", "blond", "grey", "red")),
     "Bushy_Eyebrows": ("details", (" and bushy eyebrows",), ("",)),
     "Eyeglasses": ("wearing", (", wearing eyeglasses",), ("",)),
     "Goatee": ("details", (" and a goatee",), _SHAVEN),
-    "Gray_Hair": ("hair", _hair("gray"), _hair("black", "brown", "dark brown", "blond", "red")),
+    "Gray_Hair": ("hair", _hair("grey"), _hair("black", "brown", "dark brown", "blond", "red")),
     "Male": ("who", ("man", "young man", "old man"), ("woman", "young woman", "old woman")),
     "Mouth_Slightly_Open": ("mouth", (", mouth slightly open",), ("",)),
     "Mustache": ("details", (" and a mustache",), _SHAVEN),
     "No_Beard": ("details", _SHAVEN, (" and a full beard", " and a goatee", " and a mustache", " and stubble")),
     "Pale_Skin": ("skin", ("very light",), ("light", "olive", "tan", "brown", "dark")),
-    "Receding_Hairline": ("hair", (" and receding brown hair", " and receding gray hair"), _HAIRY),
+    "Receding_Hairline": ("hair", (" and receding brown hair", " and receding grey hair"), _HAIRY),
     "Smiling": ("mood", ("smiling",), ("with a neutral expression", "looking sad", "looking stern")),
     "Straight_Hair": (
         "hair",
