@@ -155,7 +155,7 @@ def attacked(original, derived):
     return pd.concat(frames, ignore_index=True).astype({"rank": float, "distance": float})
 
 
-def twins(derived):
+def downstream_utility(derived):
     """Results on clear pictures of networks that learned from the derived ones, which are worse the larger the change.
 
     A picture whose derived one was refused was not measured.
@@ -187,7 +187,7 @@ def compute(name, tiny, derived, original, keys=None):
     judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
     about = {"target": original, "attributes": predictions(derived), "attempts": keys, "size": 64}
     about |= {"keys_attacked": keys_attacked(original, derived)}
-    about |= {"attacked": attacked(original, derived), "twins": twins(derived)}
+    about |= {"attack_results": attacked(original, derived), "downstream_utility": downstream_utility(derived)}
     evidence = Evidence(annotated(original), derived, original, judges, **about)
     values = evaluation.evaluate({name: metric}, evidence)
     return metric, values[name]
@@ -264,7 +264,7 @@ def test_attempts_are_evaluated_like_an_anonymized_set(tiny, sets, name):
     tried = pd.concat([some.assign(attempt="wrong", number=number) for number in (0, 1)], ignore_index=True)
     metric = discovery.load("metrics", name)(tiny.metrics[name])
     judges = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender", "attribute_classifier")
-    evidence = Evidence(original, derived, original, judges, target=original, attempts=tried, size=64)
+    evidence = Evidence(original, derived, original, judges, target=original, recoveries=tried, size=64)
     results = evaluation.evaluate_attempts({name: metric}, evidence)
     assert list(results) == ["anonymized", "wrong"]
     assert all(list(values) == [name] * metric.repeats for values in results.values())

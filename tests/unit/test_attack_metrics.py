@@ -282,7 +282,7 @@ class TestRestored:
 def test_averages_of_twins_leave_out_what_is_missing():
     people = {"id": ["f0", "f1", "f2"], "identity": ["a", "a", "b"]}
     columns = {"landmark_error": [4.0, 8.0, np.nan], "found": [1.0, 0.0, 1.0], "overlap": [0.8, 0.0, 0.7]}
-    measurements = replace(example({"id": ["f0"]}, {"id": ["f0"]}, twins=people | columns), draws=DRAWS)
+    measurements = replace(example({"id": ["f0"]}, {"id": ["f0"]}, downstream_utility=people | columns), draws=DRAWS)
     values = {name: compute(name, measurements)[""] for name in OF_TWINS}
     assert {name: value.value for name, value in values.items()} == pytest.approx(
         {"twin_landmark_error": 6.0, "twin_detection_rate": 2 / 3, "twin_box_overlap": 0.5}
@@ -298,15 +298,17 @@ def test_answers_of_attackers_are_read_from_their_file(tmp_path):
     """The file of pipeline/informed.py, with booleans, lists and refused faces, gives the values of its frame."""
     columns = {"distance": [1.0, 3.0, np.nan], "strangers": [np.float32([2.0]), np.float32([4.0]), None]}
     measurements = answers({"adapted": [1, 3, np.nan]}, learned=[False] * 3, threshold=[2.0] * 3, **columns)
-    core_measurements.write(measurements.attacked, tmp_path / "attacked.parquet")
+    core_measurements.write(measurements.attack_results, tmp_path / "attacked.parquet")
     core_measurements.write(
-        pd.DataFrame({"id": ["f0"], "identity": ["a"], "found": [True]}), tmp_path / "twins.parquet"
+        pd.DataFrame({"id": ["f0"], "identity": ["a"], "found": [True]}), tmp_path / "utility.parquet"
     )
     faces = pd.DataFrame({"id": ["f0"], "source_id": ["f0"], "identity": ["a"], "split": ["test"], "status": ["ok"]})
     table = pa.Table.from_pandas(faces).replace_schema_metadata({"masquerade": json.dumps({"size": 8})})
     pq.write_table(table, tmp_path / "faces.parquet")
-    faces, attacked, twins = (tmp_path / f"{name}.parquet" for name in ("faces", "attacked", "twins"))
-    measured = evaluation.evidence(evaluation.CellFiles(faces, faces, answers=attacked, twins=twins), "test", DRAWS)
+    faces, attacked, utility = (tmp_path / f"{name}.parquet" for name in ("faces", "attacked", "utility"))
+    measured = evaluation.evidence(
+        evaluation.CellFiles(faces, faces, attack_results=attacked, downstream_utility=utility), "test", DRAWS
+    )
     for name in ("attack_rank1_rate", "attack_true_acceptance_rate", "attack_equal_error_rate"):
         assert compute(name, measured) == compute(name, measurements)
         assert "did not learn" in compute(name, measured)["worst"].note

@@ -138,7 +138,7 @@ def test_recovered_faces_are_compared_with_the_originals():
     metric = {"apr": cls(cls.Params(keywords=KEYWORDS, mean=["gender"]))}
     measurements = Evidence(ORIGINAL, anonymized, ORIGINAL, ("c",))
     assert evaluation.evaluate(metric, measurements)["apr"]["c.gender"]["value"] == 0.0
-    values = evaluation.evaluate_attempts(metric, replace(measurements, attempts=tried))
+    values = evaluation.evaluate_attempts(metric, replace(measurements, recoveries=tried))
     value, before = (values[name]["apr"]["c.gender"] for name in ("saved", "anonymized"))
     assert (value["value"], value["over"], value["of"]) == (pytest.approx(2 / 3), 3, 3)
     assert (before["value"], before["over"], before["of"]) == (0.0, 3, 3), "the same three faces before recovery"

@@ -75,7 +75,7 @@ class TestPaths:
 
 class TestParameters:
     def test_slice_of_a_job_has_the_keys_of_its_wildcards(self, graph):
-        text = graph.knobs("methods.{method}.params", "measure.batch")(wildcards())
+        text = graph.params_slice("methods.{method}.params", "measure.batch")(wildcards())
         assert set(Slice.parse(text).values) == {"methods.ifadit.params", "measure.batch"}
 
     def test_pattern_matches_only_the_given_names(self):
@@ -256,11 +256,11 @@ def test_graph_is_planned_without_torch_and_without_snakemake(root):
 
 def test_command_of_a_launched_step_is_that_of_the_step_behind_its_launcher():
     local, launched = (
-        commands.local("twins", "--seed {wildcards.seed}"),
-        commands.launched("twins", "--seed {wildcards.seed}"),
+        commands.local("downstream_utility", "--seed {wildcards.seed}"),
+        commands.launched("downstream_utility", "--seed {wildcards.seed}"),
     )
     assert local == (
-        "python workflow/scripts/twins.py --params {params.cfg:q} --code {input.code} --threads {threads} "
+        "python workflow/scripts/downstream_utility.py --params {params.cfg:q} --code {input.code} --threads {threads} "
         "--seed {wildcards.seed} --outputs {output} > {log} 2>&1"
     )
     launcher = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q} "

@@ -282,14 +282,14 @@ class Recovered(Metric):
 
 
 def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, derived, attempts, tmp_path):
-    files = {"source": source, "derived": derived, "attempts": attempts}
+    files = {"source": source, "derived": derived, "recoveries": attempts}
     for name, archive in files.items():
         other = source if name != "source" else None
         measuring.measure(archive, tmp_path / f"m_{name}.parquet", means(), parts=["test"], source=other)
     paths = {name: tmp_path / f"m_{name}.parquet" for name in files}
     evidence = evaluation.evidence(CellFiles(**paths), "test")
     assert evidence.size == 16
-    assert evidence.attempts["number"].tolist() == [0, 0, 1, 0, 0, 1]
+    assert evidence.recoveries["number"].tolist() == [0, 0, 1, 0, 0, 1]
     metrics = {"recovered": Recovered(None)}
     values = evaluation.evaluate_attempts(metrics, evidence)
     assert values["recovered"]["recovered"]["means"]["value"] == 0.0
@@ -325,4 +325,4 @@ def test_attempts_at_other_faces_and_of_other_sizes_are_refused(source, derived,
     measuring.measure(tmp_path / "one.zip", tmp_path / "m_one.parquet", means(), source=source)
     files = {name: tmp_path / f"m_{file}.parquet" for name, file in (("source", "source"), ("derived", "one"))}
     with pytest.raises(ArchiveError, match="attempts at faces that are not in"):
-        evaluation.evidence(CellFiles(**files, attempts=tmp_path / "m_attempts.parquet"), "test")
+        evaluation.evidence(CellFiles(**files, recoveries=tmp_path / "m_attempts.parquet"), "test")

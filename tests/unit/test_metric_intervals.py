@@ -129,8 +129,10 @@ class TestIntervals:
         )
         own = evidence(table(names, on_circle(0, 0)), table(names, on_circle(0, 90)))
         assert compute("people_similarity", own)["r"].value == pytest.approx(0.0, abs=1e-6)
-        assert compute("people_similarity", replace(own, attempts=attempts.iloc[:2]))["r"].value == pytest.approx(1.0)
-        assert compute("people_similarity", replace(own, attempts=attempts))["r"].value == pytest.approx(0.0, abs=1e-6)
+        assert compute("people_similarity", replace(own, recoveries=attempts.iloc[:2]))["r"].value == pytest.approx(1.0)
+        assert compute("people_similarity", replace(own, recoveries=attempts))["r"].value == pytest.approx(
+            0.0, abs=1e-6
+        )
 
     def test_draws_of_the_identification_rate_count_the_probes_of_a_person_together(self):
         """Two people with two pictures each; only those of the first are found."""

@@ -81,7 +81,7 @@ def versions(first, *others, **columns):
              for number, angles in enumerate(others)]  # fmt: skip
     measurements = evidence(derived, derived)
     return replace(
-        measurements, attempts=pd.concat([*tried, derived.assign(attempt="wrong", number=0)]) if tried else None
+        measurements, recoveries=pd.concat([*tried, derived.assign(attempt="wrong", number=0)]) if tried else None
     )
 
 
@@ -96,17 +96,17 @@ def test_angle_between_keys_is_the_mean_over_pairs_of_each_face():
 
 def test_further_draws_are_versions_and_other_views_are_not():
     measurements = versions((0, 10), (30, 10), (90, 40))
-    names = measurements.attempts["attempt"].where(measurements.attempts["attempt"] == "wrong", "view.draw.1")
-    drawn = replace(measurements, attempts=measurements.attempts.assign(attempt=names))
+    names = measurements.recoveries["attempt"].where(measurements.recoveries["attempt"] == "wrong", "view.draw.1")
+    drawn = replace(measurements, recoveries=measurements.recoveries.assign(attempt=names))
     assert compute("key_angle", drawn)["r"] == compute("key_angle", measurements)["r"]
-    other = replace(measurements, attempts=measurements.attempts.assign(attempt="view.plus.age"))
+    other = replace(measurements, recoveries=measurements.recoveries.assign(attempt="view.plus.age"))
     assert math.isnan(compute("key_angle", other)["r"].value)
 
 
 def test_wrong_recoveries_are_compared_with_each_other():
     measurements = versions((0, 10), (30, 10), (90, 40))
-    rows = pd.concat([measurements.attempts[measurements.attempts["attempt"] == "key"]], ignore_index=True)
-    wrong = replace(measurements, attempts=rows.assign(attempt="wrong"))
+    rows = pd.concat([measurements.recoveries[measurements.recoveries["attempt"] == "key"]], ignore_index=True)
+    wrong = replace(measurements, recoveries=rows.assign(attempt="wrong"))
     metric = {name: discovery.load("metrics", name)(None) for name in ("key_angle", "true_acceptance_rate")}
     values = evaluation.evaluate_attempts(metric, wrong)
     assert list(values) == ["anonymized", "wrong"]
@@ -116,8 +116,8 @@ def test_wrong_recoveries_are_compared_with_each_other():
 
 def test_faces_without_two_measured_versions_have_no_angle():
     two = versions((0, 10), (30, 10))
-    unmeasured = replace(two, attempts=two.attempts.drop(columns="r.embedding"))
-    for measurements in (unmeasured, versions((0, 10)), replace(two, attempts=None)):
+    unmeasured = replace(two, recoveries=two.recoveries.drop(columns="r.embedding"))
+    for measurements in (unmeasured, versions((0, 10)), replace(two, recoveries=None)):
         value = compute("key_angle", measurements)["r"]
         assert math.isnan(value.value)
         assert (value.over, value.of, value.note) == (0, 2, "no face has two versions")

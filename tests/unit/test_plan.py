@@ -72,7 +72,7 @@ def test_the_plan_has_as_many_jobs_as_the_matrix(tiny, root):
     attackers = AttackerInputs(tiny, runnable, Paths(tiny.scale))
     assert jobs["anonymize_attackers"] == len(attackers.archives())
     assert 2 * jobs["attacker"] == len(attackers.trainings())  # a checkpoint and its quality
-    assert jobs["answers"] == jobs["twins"] == len(attackers.cells)
+    assert jobs["attack_results"] == jobs["downstream_utility"] == len(attackers.cells)
 
 
 def test_steps_and_images_are_those_of_the_parameters(tiny, tmp_path):

@@ -173,5 +173,5 @@ def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tm
     evidence = evaluation.evidence(
         evaluation.CellFiles(**dict(zip(("source", "derived", "attempts"), files, strict=True))), "validation"
     )
-    assert evidence.attempts is None
+    assert evidence.recoveries is None
     assert evaluation.evaluate_attempts({}, evidence) == {}

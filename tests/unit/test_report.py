@@ -69,7 +69,7 @@ def files(tmp_path, monkeypatch):
         paths=Paths("tiny"),
         cells=tuple(cells),
         faces=(archive(Path("data/tiny/faces/synthetic_hq.zip"), faces(200)),),
-        attempts=(),
+        recoveries=(),
         checkpoints=(Path(CHECKPOINT),),
         backbones=(Path("checkpoints/tiny/backbones/identity.safetensors"),),
         needs={"identitydp": ["identity"]},

@@ -95,7 +95,7 @@ def test_every_job_is_a_finished_run(built_once):
         "train lreorg",
         "recover ifadit/full",
         "attack the keys of cao21/d_9",
-        "attackers' answers on cao21/d_9",
+        "attack cao21/d_9",
         "backbone identity",
         "anonymize k_same",
         "backbone generator",
@@ -156,7 +156,7 @@ def test_ablation_knob_reruns_that_ablation_alone(planned, everything):
 def test_more_wrong_keys_rerun_recoveries_and_no_anonymization(planned, everything):
     planned.edit_params(lambda tree: tree["recovery"].update(wrong_keys=2), "scales/tiny.yaml")
     jobs = planned.out_of_date()
-    tried = {job for job in everything if job.startswith(("recover-", "measure_attempts-"))}
+    tried = {job for job in everything if job.startswith(("recover-", "measure_recoveries-"))}
     assert tried
     assert jobs - tables(jobs) - tried == {
         job.replace("recover-", "metrics-") for job in tried if job.startswith("recover-")

@@ -20,7 +20,7 @@ rule anonymize_neural:
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=GRAPH.knobs(*VARIANT_KEYS, "measure.batch"),
+        cfg=GRAPH.params_slice(*VARIANT_KEYS, "measure.batch"),
         program="anonymize",
     shell:
         commands.launched("{params.program}", "--faces {input.faces[0]}", commands.METHOD_OPTIONS)
@@ -56,7 +56,7 @@ rule imported:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs(
+        cfg=GRAPH.params_slice(
             "imported.{method}.variants.{variant}.{dataset}",
             "imported.{method}.source",
         ),
@@ -84,5 +84,5 @@ use rule anonymize_neural as anonymize_train with:
         method=one_of(PARAMETERS.methods),
     localrule: True
     params:
-        cfg=GRAPH.knobs(*VARIANT_KEYS, "measure.batch", "attributes.train_pictures"),
+        cfg=GRAPH.params_slice(*VARIANT_KEYS, "measure.batch", "attributes.train_pictures"),
         program="anonymize_train",

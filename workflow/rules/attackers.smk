@@ -15,7 +15,7 @@ use rule anonymize_neural as anonymize_attackers with:
         under="own|one",
     localrule: True
     params:
-        cfg=GRAPH.knobs(
+        cfg=GRAPH.params_slice(
             *VARIANT_KEYS,
             "measure.batch",
             "informed.people",
@@ -50,7 +50,7 @@ rule attacker:
     resources:
         **submitted("training", lambda w: w.attacker, "train"),
     params:
-        cfg=GRAPH.knobs("attackers.{attacker}", *protocol_keys("informed")),
+        cfg=GRAPH.params_slice("attackers.{attacker}", *protocol_keys("informed")),
         state=f"{PATHS.states}/attackers/{{attacker}}/{CELL}/{{trial}}.pt",
     shell:
         commands.launched(
@@ -62,11 +62,11 @@ rule attacker:
         )
 
 
-# What every attacker answers about every tested picture.
-rule answers:
+# What every attacker finds out about every tested picture.
+rule attack_results:
     input:
         code=CODE(
-            "answers",
+            "attack_results",
             attackers=PARAMETERS.attackers,
             judges=JUDGES.names("informed"),
             backbones=lambda w: dict.fromkeys([*ATTACKERS.needs(PARAMETERS.attackers), *JUDGES.needs("informed")]),
@@ -81,20 +81,20 @@ rule answers:
         ),
         weights=JUDGES.assets("informed"),
     output:
-        PATHS.answers,
+        PATHS.attack_results,
     log:
-        f"{LOGS}/attacked/{CELL}.log",
+        f"{LOGS}/attack_results/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/attacked/{CELL}.tsv"
+        f"{BENCHMARKS}/attack_results/{CELL}.tsv"
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
     threads: COMPUTE.threads["measure"]
     resources:
-        **submitted("inference", "answers", "measure"),
+        **submitted("inference", "attack_results", "measure"),
     params:
-        cfg=GRAPH.knobs(
+        cfg=GRAPH.params_slice(
             *[f"attackers.{name}" for name in PARAMETERS.attackers],
             *JUDGES.keys("informed"),
             *protocol_keys("informed"),
@@ -102,7 +102,7 @@ rule answers:
         names=lambda w: ",".join(ATTACKERS.of(w)),
     shell:
         commands.launched(
-            "answers",
+            "attack_results",
             "--names {params.names} --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
             "--faces {input.faces[0]} --anonymized {input.anonymized[0]} --own {input.own[0]} --one {input.one}",
             "--attackers {input.attackers} --backbones {input.backbones}",
@@ -110,30 +110,30 @@ rule answers:
 
 
 # How useful the pictures are: networks that learn from them, tested on clear pictures.
-rule twins:
+rule downstream_utility:
     input:
-        code=CODE("twins", backbones=["landmarks"]),
+        code=CODE("downstream_utility", backbones=["landmarks"]),
         faces=with_index(PATHS.faces),
         anonymized=ATTACKERS.own_faces(),
     output:
-        PATHS.twins,
+        PATHS.downstream_utility,
     log:
-        f"{LOGS}/twins/{CELL}.log",
+        f"{LOGS}/downstream_utility/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/twins/{CELL}.tsv"
+        f"{BENCHMARKS}/downstream_utility/{CELL}.tsv"
     retries: 0
     localrule: True
     conda:
         "../../environment.yml"
     threads: COMPUTE.threads["train"]
     resources:
-        **submitted("training", "twins", "train"),
+        **submitted("training", "downstream_utility", "train"),
     params:
-        cfg=GRAPH.knobs("backbones.landmarks", *protocol_keys("twins")),
-        state=f"{PATHS.states}/twins/{CELL}.pt",
+        cfg=GRAPH.params_slice("backbones.landmarks", *protocol_keys("downstream_utility")),
+        state=f"{PATHS.states}/downstream_utility/{CELL}.pt",
     shell:
         commands.launched(
-            "twins",
+            "downstream_utility",
             "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
             "--faces {input.faces[0]} --anonymized {input.anonymized[0]} --state {params.state}",
         )

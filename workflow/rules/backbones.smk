@@ -22,7 +22,7 @@ rule backbone:
     resources:
         **submitted("training", lambda w: w.backbone, "backbone"),
     params:
-        cfg=GRAPH.knobs("backbones.{backbone}", "data_seed"),
+        cfg=GRAPH.params_slice("backbones.{backbone}", "data_seed"),
         state=f"{PATHS.states}/backbones/{{backbone}}.pt",
     shell:
         commands.launched(
@@ -48,7 +48,7 @@ rule backbones_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs("scale", "caution", *METHODS.published_keys),
+        cfg=GRAPH.params_slice("scale", "caution", *METHODS.published_keys),
     shell:
         commands.local(
             "backbones_table",

@@ -52,7 +52,7 @@ BACKBONES, METHODS, JUDGES, ATTACKERS, PAPERS = (
 COMPUTE, TARGETS = PARAMETERS.compute, Targets(GRAPH)
 LOGS, BENCHMARKS = PATHS.logs, f"{PATHS.logs}/benchmarks"
 LIGHT, BRIEF = submission.light(COMPUTE), submission.brief(COMPUTE)
-ABOUT = GRAPH.knobs("scale", "seeds", "stand_ins", "latent_stand_ins", "caution")
+ABOUT = GRAPH.params_slice("scale", "seeds", "stand_ins", "latent_stand_ins", "caution")
 SLURM = submission.settings_of_slurm()  # read now: later Snakemake's executor removes them in a job of SLURM
 FORK_SERVER = fork_server.ForkServer(logger.warning)
 

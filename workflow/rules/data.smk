@@ -15,7 +15,7 @@ rule faces:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs("datasets.{dataset}", "image.size", "data_seed", "people"),
+        cfg=GRAPH.params_slice("datasets.{dataset}", "image.size", "data_seed", "people"),
     shell:
         commands.local(
             "data",

@@ -20,7 +20,7 @@ rule fakes:
     resources:
         **submitted("inference", "fakes", "anonymize"),
     params:
-        cfg=GRAPH.knobs("fakes", "data_seed"),
+        cfg=GRAPH.params_slice("fakes", "data_seed"),
     shell:
         commands.launched(
             "fakes",

@@ -18,7 +18,7 @@ rule features:
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=GRAPH.knobs(*VARIANT_KEYS, "measure.batch"),
+        cfg=GRAPH.params_slice(*VARIANT_KEYS, "measure.batch"),
     shell:
         commands.launched(
             "features",

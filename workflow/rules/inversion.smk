@@ -20,7 +20,7 @@ rule invert:
     resources:
         **submitted("inference", "invert", "anonymize"),
     params:
-        cfg=GRAPH.knobs("scale"),
+        cfg=GRAPH.params_slice("scale"),
     shell:
         commands.launched(
             "invert",

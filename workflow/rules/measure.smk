@@ -17,7 +17,7 @@ rule measure_source:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs(*JUDGES.keys("measure"), "measure.judges", "measure.batch"),
+        cfg=GRAPH.params_slice(*JUDGES.keys("measure"), "measure.judges", "measure.batch"),
         block="measure",
         parts=f"{PARAMETERS.matrix.calibrate_on},test",
     shell:
@@ -42,7 +42,7 @@ use rule measure_source as measure_target with:
     benchmark:
         f"{BENCHMARKS}/measure_target/{{dataset}}.tsv"
     params:
-        cfg=GRAPH.knobs(*JUDGES.keys("target"), "target.judges", "target.pictures", "measure.batch"),
+        cfg=GRAPH.params_slice(*JUDGES.keys("target"), "target.judges", "target.pictures", "measure.batch"),
         block="target",
         parts="methods",
 
@@ -66,7 +66,7 @@ rule measure:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs(*JUDGES.keys("measure"), "measure.judges", "measure.batch"),
+        cfg=GRAPH.params_slice(*JUDGES.keys("measure"), "measure.judges", "measure.batch"),
         block="measure",
     shell:
         commands.local(

@@ -6,10 +6,10 @@ rule metrics:
         derived=PATHS.measured,
         target=PATHS.measured_target.format(dataset=GRAPH.train_on),
         attributes=GRAPH.only(GRAPH.attributed, PATHS.attributes),
-        attempts=GRAPH.only(GRAPH.attempted, PATHS.measured_attempts),
+        recoveries=GRAPH.only(GRAPH.attempted, PATHS.measured_recoveries),
         key_attacks=GRAPH.only(GRAPH.key_attacked, PATHS.key_attacks),
-        answers=GRAPH.only(ATTACKERS.cells, PATHS.answers),
-        twins=GRAPH.only(ATTACKERS.cells, PATHS.twins),
+        attack_results=GRAPH.only(ATTACKERS.cells, PATHS.attack_results),
+        downstream_utility=GRAPH.only(ATTACKERS.cells, PATHS.downstream_utility),
     output:
         PATHS.metrics,
     log:
@@ -21,7 +21,7 @@ rule metrics:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs(
+        cfg=GRAPH.params_slice(
             *[f"metrics.{name}" for name in PARAMETERS.metrics],
             "matrix.calibrate_on",
             "bootstrap.draws",
@@ -31,8 +31,8 @@ rule metrics:
             "metrics",
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
-            "--target {input.target} --attributes {input.attributes} --attempts {input.attempts}",
-            "--key_attacks {input.key_attacks} --answers {input.answers} --twins {input.twins}",
+            "--target {input.target} --attributes {input.attributes} --recoveries {input.recoveries}",
+            "--key_attacks {input.key_attacks} --attack_results {input.attack_results} --downstream_utility {input.downstream_utility}",
         )
 
 
@@ -52,7 +52,7 @@ rule scores:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs("scale"),
+        cfg=GRAPH.params_slice("scale"),
     shell:
         commands.local(
             "scores",

@@ -6,7 +6,7 @@ rule recover:
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
     output:
-        with_index(PATHS.attempts),
+        with_index(PATHS.recoveries),
     log:
         f"{LOGS}/recover/{CELL}.log",
     benchmark:
@@ -19,7 +19,7 @@ rule recover:
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=GRAPH.knobs(
+        cfg=GRAPH.params_slice(
             *VARIANT_KEYS,
             "measure.batch",
             *protocol_keys("recovery"),
@@ -32,21 +32,21 @@ rule recover:
         )
 
 
-use rule measure as measure_attempts with:
+use rule measure as measure_recoveries with:
     input:
         code=JUDGES.code("recovery"),
-        faces=with_index(PATHS.attempts),
+        faces=with_index(PATHS.recoveries),
         source=with_index(PATHS.faces),
         backbones=JUDGES.checkpoints("recovery"),
         weights=JUDGES.assets("recovery"),
     output:
-        PATHS.measured_attempts,
+        PATHS.measured_recoveries,
     log:
-        f"{LOGS}/measure_attempts/{CELL}.log",
+        f"{LOGS}/measure_recoveries/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/measure_attempts/{CELL}.tsv"
+        f"{BENCHMARKS}/measure_recoveries/{CELL}.tsv"
     params:
-        cfg=GRAPH.knobs(*JUDGES.keys("recovery"), "recovery.judges", "measure.batch"),
+        cfg=GRAPH.params_slice(*JUDGES.keys("recovery"), "recovery.judges", "measure.batch"),
         block="recovery",
 
 
@@ -79,7 +79,7 @@ rule key_attacks:
     resources:
         **submitted("inference", lambda w: w.method, "anonymize"),
     params:
-        cfg=GRAPH.knobs(
+        cfg=GRAPH.params_slice(
             *VARIANT_KEYS,
             "matrix.calibrate_on",
             "bootstrap.draws",

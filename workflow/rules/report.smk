@@ -12,7 +12,7 @@ rule report:
         faces=GRAPH.of_datasets(GRAPH.datasets, PATHS.faces),
         metrics=lambda w: GRAPH.of(GRAPH.cells, PATHS.metrics),
         derived=lambda w: GRAPH.of(GRAPH.cells, PATHS.anonymized),
-        attempts=GRAPH.of(GRAPH.attempted, PATHS.attempts),
+        recoveries=GRAPH.of(GRAPH.attempted, PATHS.recoveries),
         checkpoints=TARGETS.of("train"),
         backbones=BACKBONES.checkpoints(PARAMETERS.backbones),
         indexes=lambda w: [
@@ -20,7 +20,7 @@ rule report:
             for archive in (
                 *GRAPH.of_datasets(GRAPH.datasets, PATHS.faces),
                 *GRAPH.of(GRAPH.cells, PATHS.anonymized),
-                *GRAPH.of(GRAPH.attempted, PATHS.attempts),
+                *GRAPH.of(GRAPH.attempted, PATHS.recoveries),
             )
         ],
     output:
@@ -34,7 +34,7 @@ rule report:
     resources:
         **LIGHT,
     params:
-        cfg=GRAPH.knobs(
+        cfg=GRAPH.params_slice(
             "scale",
             "seeds",
             "stand_ins",
@@ -52,6 +52,6 @@ rule report:
             "--skipped {params.skipped:q} --needs {params.needs:q} --private {params.private:q}",
             "--declared {input.declared} --claims {input.claims}",
             "--built {input.built} --further {input.further} --faces {input.faces}",
-            "--metrics {input.metrics} --attempts {input.attempts} --checkpoints {input.checkpoints}",
+            "--metrics {input.metrics} --recoveries {input.recoveries} --checkpoints {input.checkpoints}",
             "--backbones {input.backbones}",
         )

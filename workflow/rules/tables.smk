@@ -88,7 +88,7 @@ rule grid:
         declared="reference/{paper}/{item}.yaml",
         faces=PAPERS.source(PATHS.faces),
         derived=PAPERS.shown(PATHS.anonymized),
-        attempts=PAPERS.shown(PATHS.attempts, attempts=True),
+        recoveries=PAPERS.shown(PATHS.recoveries, attempts=True),
         source=PAPERS.if_chosen_by_distance(PAPERS.source(PATHS.measured_source)),
         measured=PAPERS.if_chosen_by_distance(PAPERS.shown(PATHS.measured)),
     output:
@@ -112,7 +112,7 @@ rule grid:
             "grid",
             "--skipped {params.skipped:q} --private {params.private:q}",
             "--declared {input.declared} --faces {input.faces}",
-            "--derived {input.derived} --attempts {input.attempts} --source {input.source}",
+            "--derived {input.derived} --recoveries {input.recoveries} --source {input.source}",
             "--measured {input.measured}",
         )
 
@@ -133,7 +133,7 @@ rule claims_table:
     resources:
         **BRIEF,
     params:
-        cfg=GRAPH.knobs("scale", "seeds", "stand_ins", "latent_stand_ins", "caution", "papers"),
+        cfg=GRAPH.params_slice("scale", "seeds", "stand_ins", "latent_stand_ins", "caution", "papers"),
         skipped=lambda w: PAPERS.reasons(PAPERS.claimed_settings()),
     shell:
         commands.local(

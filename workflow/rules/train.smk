@@ -22,7 +22,7 @@ rule method:
     resources:
         **submitted("training", lambda w: w.method, "train"),
     params:
-        cfg=GRAPH.knobs("methods.{method}.params", "methods.{method}.published"),
+        cfg=GRAPH.params_slice("methods.{method}.params", "methods.{method}.published"),
         ablation="",
         state=f"{PATHS.states}/methods/{{method}}/{{seed}}.pt",
     shell:
@@ -50,7 +50,7 @@ use rule method as ablation with:
     priority: 1
     localrule: True
     params:
-        cfg=GRAPH.knobs(
+        cfg=GRAPH.params_slice(
             "methods.{method}.params",
             "methods.{method}.published_ablations.{variant}?",
             "methods.{method}.ablations.{variant}",

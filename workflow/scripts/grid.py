@@ -6,7 +6,7 @@ given = program.arguments(
     __doc__,
     files=("declared", "faces"),
     optional=("source",),
-    lists=("derived", "measured", "attempts"),
+    lists=("derived", "measured", "recoveries"),
     words=("skipped", "private"),
 )
 
@@ -24,7 +24,7 @@ def work(run) -> None:
     if given.source:
         measured = {Cell.of("measured", path): path for path in given.measured}
         distances = face_selection.distances(given.source, measured, context.judge(figure.judge))
-    derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.attempts))
+    derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.recoveries))
     faces, skipped = FaceArchive(given.faces), skip_reasons(given.skipped)
     private = any(sharing.stays(path, given.private.split()) for path in given.inputs)
     figures.grid(figure, faces, derived, skipped, context, given.outputs, distances, attempts, private)

@@ -5,7 +5,7 @@ from masquerade.pipeline import program
 given = program.arguments(
     __doc__,
     files=("source", "derived", "target"),
-    optional=("attributes", "attempts", "key_attacks", "answers", "twins"),
+    optional=("attributes", "recoveries", "key_attacks", "attack_results", "downstream_utility"),
     words=("dataset", "method", "variant", "seed"),
 )
 

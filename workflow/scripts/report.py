@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-LISTS = ("faces", "metrics", "attempts", "checkpoints", "backbones")
+LISTS = ("faces", "metrics", "recoveries", "checkpoints", "backbones")
 given = program.arguments(
     __doc__, files=("declared", "claims"), lists=("built", "further", *LISTS), words=("skipped", "needs", "private")
 )

@@ -33,7 +33,7 @@ FILLS = {
     "method": TRAINED, "ablation": TRAINED, "pseudo_labels": TRAINED, "anonymize": FACES,
     "anonymize_neural": FACES, "anonymize_train": FACES,
     "recover": FACES, "measure": MEASURED, "measure_source": MEASURED, "measure_target": MEASURED,
-    "measure_attempts": MEASURED, "attributes": MEASURED, "features": MEASURED, "key_attacks": MEASURED,
+    "measure_recoveries": MEASURED, "attributes": MEASURED, "features": MEASURED, "key_attacks": MEASURED,
     "metrics": JUDGED,
 }  # fmt: skip
 PLAIN, CELL, UNKNOWN = "#ffffff", "#222222", "#b00020"

@@ -37,15 +37,15 @@ class Evidence:
     """Original pictures of the people that methods learn from, none of them in the test split."""
     attributes: pd.DataFrame | None = None
     """Predictions on real test pictures (pipeline/attributes/predictions.py), if the cell has them."""
-    attempts: pd.DataFrame | None = None
+    recoveries: pd.DataFrame | None = None
     """Further pictures of the same faces: recovered with the right key or a wrong one, or anonymized with further keys.
 
     The columns ``attempt``, ``number`` and ``source_id`` say which."""
     keys_attacked: Mapping[str, Any] | None = None
     """What attacks on the keys found (pipeline/key_attacks.py), if the cell was attacked."""
-    attacked: pd.DataFrame | None = None
+    attack_results: pd.DataFrame | None = None
     """What attackers who know the method answered: one row a probe of an attack (pipeline/informed.py)."""
-    twins: pd.DataFrame | None = None
+    downstream_utility: pd.DataFrame | None = None
     """What networks that learned from anonymized pictures do on clear ones: one row a clear test picture.
 
     The columns are id, identity, ``landmark_error`` (percent of the eye distance), ``found`` (1 or 0: the detector's

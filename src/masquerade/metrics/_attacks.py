@@ -59,7 +59,7 @@ def attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested") ->
 
     ``group``: whose probes: ``tested`` people, or those of the attacker who were ``held_out``.
     """
-    frame = evidence.attacked
+    frame = evidence.attack_results
     if frame is None:
         return []
     frame = frame[frame["asks"].isin(asks) & (frame["group"] == group)].reset_index(drop=True)
@@ -175,9 +175,9 @@ def chance(attack: Attack, places: int) -> str:
 
 def restorers(evidence: Evidence) -> list[Attack]:
     """The attacks in which pictures were restored and measured."""
-    if evidence.attacked is None or "ssim" not in evidence.attacked:
+    if evidence.attack_results is None or "ssim" not in evidence.attack_results:
         return []
-    restored = evidence.attacked[evidence.attacked["ssim"].notna()]["attacker"].unique()
+    restored = evidence.attack_results[evidence.attack_results["ssim"].notna()]["attacker"].unique()
     return [attack for attack in attacks(evidence, NAMES_OR_LINKS) if attack.attacker in restored]
 
 
@@ -206,13 +206,15 @@ def restored_mean(attack: Attack, column: str) -> Value:
     return noted(attack, value, value.note)
 
 
-def of_twins(evidence: Evidence, column: str, average: Callable[[np.ndarray, np.ndarray], Value]) -> dict[str, Value]:
+def of_downstream_utility(
+    evidence: Evidence, column: str, average: Callable[[np.ndarray, np.ndarray], Value]
+) -> dict[str, Value]:
     """The average over clear test pictures of what networks do that learn from anonymized pictures; {} without any."""
-    twins = evidence.twins
-    if twins is None or column not in twins:
+    results = evidence.downstream_utility
+    if results is None or column not in results:
         return {}
-    weights = evidence.weights_of(people_of(twins["identity"].to_numpy(), twins["id"].to_numpy()))
-    return {"": average(twins[column].to_numpy(dtype=np.float64), weights)}
+    weights = evidence.weights_of(people_of(results["identity"].to_numpy(), results["id"].to_numpy()))
+    return {"": average(results[column].to_numpy(dtype=np.float64), weights)}
 
 
 def without(probes: Probes, reason: str) -> Value:

@@ -32,7 +32,7 @@ def attacked(answers: Columns) -> Evidence:
         "group": "tested", "status": "ok", "people": 10.0, "comparisons": 500.0,
     }  # fmt: skip
     columns = {name: [value] * count for name, value in usual.items()} | dict(answers)
-    return evidence({"id": ["f0"]}, {"id": ["f0"]}, attacked=columns)
+    return evidence({"id": ["f0"]}, {"id": ["f0"]}, attack_results=columns)
 
 
 def values(metric: type[Metric], evidence: Evidence, **params: object) -> dict[str, float]:

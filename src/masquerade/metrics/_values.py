@@ -113,9 +113,9 @@ def between_versions(
     with two measured versions or more, ``of`` all faces that should have them. The value is NaN if no face has two.
     """
     column, frames = f"{judge}.embedding", [evidence.derived]
-    if evidence.attempts is not None and column in evidence.attempts:  # attempts may be measured by fewer judges
-        names = evidence.attempts["attempt"]
-        frames.append(evidence.attempts[(names == "key") | names.str.startswith("view.draw.")])
+    if evidence.recoveries is not None and column in evidence.recoveries:  # attempts may be measured by fewer judges
+        names = evidence.recoveries["attempt"]
+        frames.append(evidence.recoveries[(names == "key") | names.str.startswith("view.draw.")])
     versions = pd.concat([frame[["source_id", column]] for frame in frames], ignore_index=True)
     several = versions[versions.duplicated("source_id", keep=False)]
     if several.empty:

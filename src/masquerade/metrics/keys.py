@@ -22,7 +22,7 @@ class KeySimilarity(Metric):
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> first, second = {"net.embedding": [[1, 0]]}, {"net.embedding": [[3, 4]], "attempt": ["key"]}
-    >>> values(KeySimilarity, evidence(first, first, attempts=second))  # 3 / 5
+    >>> values(KeySimilarity, evidence(first, first, recoveries=second))  # 3 / 5
     {'net': 0.6}
     """
 
@@ -46,7 +46,7 @@ class KeyAngle(Metric):
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> first, second = {"net.embedding": [[1, 0]]}, {"net.embedding": [[0, 1]], "attempt": ["key"]}
-    >>> values(KeyAngle, evidence(first, first, attempts=second))
+    >>> values(KeyAngle, evidence(first, first, recoveries=second))
     {'net': 90.0}
     """
 
@@ -93,8 +93,8 @@ class PeopleSimilarity(Metric):
 
 def _people_similarity(evidence: Evidence, column: str) -> Value:
     faces = evidence.derived
-    if evidence.attempts is not None and column in evidence.attempts:  # attempts may be measured by fewer judges
-        under_one_key = evidence.attempts[evidence.attempts["attempt"] == "key"]
+    if evidence.recoveries is not None and column in evidence.recoveries:  # attempts may be measured by fewer judges
+        under_one_key = evidence.recoveries[evidence.recoveries["attempt"] == "key"]
         faces = faces if under_one_key.empty else under_one_key
     names, embeddings = faces["identity"].to_numpy(), unit(stack(faces[column]))
     keys = faces["number"].to_numpy() if "number" in faces else np.zeros(len(faces))

@@ -8,7 +8,7 @@ import pandas as pd
 from masquerade.core.annotations import ANNOTATED, INNER, OUTER
 from masquerade.core.statistics import weighted_ratios
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._attacks import of_twins
+from masquerade.metrics._attacks import of_downstream_utility
 from masquerade.metrics._values import mean, mean_of_draws, share
 
 THRESHOLD = 0.5
@@ -129,7 +129,7 @@ class TwinDetectionRate(Metric):
     anonymized pictures.
 
     >>> from masquerade.metrics._examples import evidence, values
-    >>> values(TwinDetectionRate, evidence({"id": ["a"]}, {"id": ["a"]}, twins={"found": [1, 1, 1, 0]}))
+    >>> values(TwinDetectionRate, evidence({"id": ["a"]}, {"id": ["a"]}, downstream_utility={"found": [1, 1, 1, 0]}))
     {'': 0.75}
     """
 
@@ -140,7 +140,7 @@ class TwinDetectionRate(Metric):
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_twins(evidence, "found", share)
+        return of_downstream_utility(evidence, "found", share)
 
 
 class TwinBoxOverlap(Metric):
@@ -152,7 +152,7 @@ class TwinBoxOverlap(Metric):
     (arXiv:2306.05135), networks trained on anonymized pictures.
 
     >>> from masquerade.metrics._examples import evidence, values
-    >>> values(TwinBoxOverlap, evidence({"id": ["a"]}, {"id": ["a"]}, twins={"overlap": [0.9, 0.5]}))
+    >>> values(TwinBoxOverlap, evidence({"id": ["a"]}, {"id": ["a"]}, downstream_utility={"overlap": [0.9, 0.5]}))
     {'': 0.7}
     """
 
@@ -163,7 +163,7 @@ class TwinBoxOverlap(Metric):
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_twins(evidence, "overlap", mean)
+        return of_downstream_utility(evidence, "overlap", mean)
 
 
 class TwinLandmarkError(Metric):
@@ -176,7 +176,7 @@ class TwinLandmarkError(Metric):
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> errors = {"landmark_error": [4.0, 6.0]}
-    >>> values(TwinLandmarkError, evidence({"id": ["a"]}, {"id": ["a"]}, twins=errors))
+    >>> values(TwinLandmarkError, evidence({"id": ["a"]}, {"id": ["a"]}, downstream_utility=errors))
     {'': 5.0}
     """
 
@@ -187,4 +187,4 @@ class TwinLandmarkError(Metric):
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_twins(evidence, "landmark_error", mean)
+        return of_downstream_utility(evidence, "landmark_error", mean)

@@ -9,7 +9,7 @@ from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Name, Settings
 from masquerade.params.compute import ComputeSettings
 from masquerade.params.imported import ImportedMethod
-from masquerade.params.informed import InformedProtocol, TwinSettings
+from masquerade.params.informed import InformedProtocol, UtilitySettings
 
 PARAMS, SCALES = "params.yaml", "scales"
 
@@ -237,7 +237,7 @@ class Common(Settings):
     recovery: RecoveryProtocol
     attacks: AttackProtocol
     informed: InformedProtocol
-    twins: TwinSettings
+    downstream_utility: UtilitySettings
     inspection: InspectionSettings
     bootstrap: BootstrapSettings
     stand_ins: StandIns

@@ -50,7 +50,7 @@ class InformedProtocol(InformedSettings):
         return AttackedPeople(**shared | self.own.get(method, {}).get(variant, {}))
 
 
-class TwinSettings(Settings):
+class UtilitySettings(Settings):
     """Two networks that learn from the attackers' anonymized pictures and are tested on clear ones: a utility.
 
     The landmark network is trained as backbones.landmarks is, from nothing, except for the values here.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from masquerade.core import discovery, rehearsal
 from masquerade.core.settings import Settings
 from masquerade.params.blocks import AttackSettings, AttributeSettings, RecoverySettings
-from masquerade.params.informed import InformedSettings, TwinSettings
+from masquerade.params.informed import InformedSettings, UtilitySettings
 from masquerade.params.model import ROOMS
 from masquerade.params.overlays import MISSING, at
 from masquerade.params.parameters import Parameters, trained_with
@@ -17,7 +17,7 @@ from masquerade.params.parameters import Parameters, trained_with
 Block = TypeVar("Block", bound=Settings)
 PROTOCOLS: dict[str, type[Settings]] = {
     "attributes": AttributeSettings, "recovery": RecoverySettings, "attacks": AttackSettings,
-    "informed": InformedSettings, "twins": TwinSettings,
+    "informed": InformedSettings, "downstream_utility": UtilitySettings,
 }  # fmt: skip
 """Block of params.yaml -> the part of it that jobs read. The rest selects cells and judges."""
 

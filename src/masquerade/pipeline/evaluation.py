@@ -30,18 +30,25 @@ class CellFiles:
     """Measurements of pictures of the training set."""
     attributes: Path | None = None
     """Predictions of attributes."""
-    attempts: Path | None = None
+    recoveries: Path | None = None
     """Measurements of the attempts to recover the same faces."""
     key_attacks: Path | None = None
     """The results of attacks on the keys."""
-    answers: Path | None = None
-    """The answers of attackers who know the method."""
-    twins: Path | None = None
+    attack_results: Path | None = None
+    """What attackers who know the method found out."""
+    downstream_utility: Path | None = None
     """Results on clear pictures of networks that learned from the anonymized ones."""
 
     def own(self) -> list[Path]:
         """Those whose hashes stand beside the metrics."""
-        files = (self.derived, self.attempts, self.key_attacks, self.answers, self.twins, self.source)
+        files = (
+            self.derived,
+            self.recoveries,
+            self.key_attacks,
+            self.attack_results,
+            self.downstream_utility,
+            self.source,
+        )
         return [path for path in files if path]
 
 
@@ -51,7 +58,7 @@ def evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
     ``calibrate_on``: the split whose identities set thresholds. ``draws``: bootstrap samples of the people. Raises
     ArchiveError if a source was not measured, or if pictures and their sources differ in size.
     """
-    source, derived, attempts = given.source, given.derived, given.attempts
+    source, derived, attempts = given.source, given.derived, given.recoveries
     originals, anonymized = measurements.read(source), measurements.read(derived)
     tried = measurements.read(attempts) if attempts else None
     if tried is not None and tried.empty:  # every face was refused, so there was nothing to recover
@@ -74,10 +81,10 @@ def evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
         judges=_judges(anonymized),
         target=measurements.read(given.target) if given.target else None,
         attributes=predictions.read(given.attributes) if given.attributes else None,
-        attempts=tried,
+        recoveries=tried,
         keys_attacked=files.read_json(given.key_attacks)["attacks"] if given.key_attacks else None,
-        attacked=measurements.read(given.answers) if given.answers else None,
-        twins=measurements.read(given.twins) if given.twins else None,
+        attack_results=measurements.read(given.attack_results) if given.attack_results else None,
+        downstream_utility=measurements.read(given.downstream_utility) if given.downstream_utility else None,
         size=size,
         draws=draws,
     )
@@ -117,13 +124,13 @@ def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict
     each face are left out. SAME_FACES has the anonymized pictures of the same faces, so that a claim can compare an
     attempt with them face by face. Raises ProtocolError as `evaluate`.
     """
-    if measured.attempts is None:
+    if measured.recoveries is None:
         return {}
     repeatable = {name: metric for name, metric in metrics.items() if metric.repeats}
     sources = measured.original.drop_duplicates("id").set_index("id")
-    before = measured.derived[measured.derived["source_id"].isin(measured.attempts["source_id"])]
+    before = measured.derived[measured.derived["source_id"].isin(measured.recoveries["source_id"])]
     values = {SAME_FACES: evaluate(repeatable, _of_attempt(measured, sources, before))}
-    for attempt, rows in measured.attempts.groupby("attempt", sort=False):
+    for attempt, rows in measured.recoveries.groupby("attempt", sort=False):
         values[attempt] = evaluate(repeatable, _of_attempt(measured, sources, rows))
         keys = [part for _, part in rows.groupby("number")]
         if len(keys) > 1:
@@ -137,8 +144,8 @@ def _of_attempt(measured: Evidence, sources: pd.DataFrame, rows: pd.DataFrame) -
     derived = rows.reset_index(drop=True)
     originals = sources.loc[rows["source_id"]].reset_index()
     return replace(
-        measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, attempts=None,
-        attacked=None, twins=None,
+        measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, recoveries=None,
+        attack_results=None, downstream_utility=None,
     )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ class Graph:
                 f"matrix.train_on is {self.train_on}, without which nothing is built: {reason}.{advice}"
             )
 
-    def knobs(self, *keys: str) -> Callable[[Any], str]:
+    def params_slice(self, *keys: str) -> Callable[[Any], str]:
         """A function that gives a job its `Slice` of the parameters as text.
 
         ``keys`` are dotted, and may hold wildcards in braces. A key that ends with ``?`` may be missing.

@@ -69,7 +69,15 @@ def load_own_code() -> None:
     from masquerade.networks import efficientnet_lite_internals, mobilenet_v2
     from masquerade.papers import claims_page, clusters, face_selection, figures, imported_rows, latex, markdown, tables
     from masquerade.params import blocks, imported, informed, slices
-    from masquerade.pipeline import evaluation, features, measuring, metric_summary, program, recovery, twins
+    from masquerade.pipeline import (
+        downstream_utility,
+        evaluation,
+        features,
+        measuring,
+        metric_summary,
+        program,
+        recovery,
+    )
 
     for room in ("backbones", "judges", "methods", "attackers", "metrics"):
         for name in discovery.names(room):

@@ -153,9 +153,10 @@ class Plan:
         yield self._row("recover", "", len(recovered), sum(tested), "images", "each with several keys")
         guesses = settings.guesses * sum(min(settings.pictures, self._tested(cell)) for cell in attacked)
         yield self._row("key_attacks", "", len(attacked), guesses, "images", "one a guessed key")
-        cells, twins = self.attackers.cells, self.parameters.twins
-        yield self._row("answers", "", len(cells), sum(map(self._tested, cells)), "images")
-        yield self._row("twins", "", len(cells), len(cells) * (twins.landmark_steps + twins.detector_steps), "steps")
+        cells, utility = self.attackers.cells, self.parameters.downstream_utility
+        yield self._row("attack_results", "", len(cells), sum(map(self._tested, cells)), "images")
+        steps = len(cells) * (utility.landmark_steps + utility.detector_steps)
+        yield self._row("downstream_utility", "", len(cells), steps, "steps")
 
     def _measurements(self) -> Iterator[Work]:
         splits = ("test", self.parameters.matrix.calibrate_on)

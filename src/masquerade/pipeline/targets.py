@@ -59,16 +59,20 @@ class Targets:
         """Attempts to recover faces, their measurements, and attacks on keys."""
         attempted, attacked = self._graph.attempted, self._graph.key_attacked
         return (
-            _with_indexes(self._graph.of(attempted, self._paths.attempts))
-            + self._graph.of(attempted, self._paths.measured_attempts)
+            _with_indexes(self._graph.of(attempted, self._paths.recoveries))
+            + self._graph.of(attempted, self._paths.measured_recoveries)
             + self._graph.of(attacked, self._paths.key_attacks)
         )
 
     def attackers(self) -> list[str]:
-        """The pictures and trainings of attackers who know the method, their answers, and the utility twins."""
+        """The pictures, trainings and results of attackers who know the method, and the downstream utility."""
         inputs, paths = self._graph.attackers, self._paths
-        answers = [file for pattern in (paths.answers, paths.twins) for file in self._graph.of(inputs.cells, pattern)]
-        return _with_indexes(inputs.archives()) + inputs.trainings() + answers
+        results = [
+            file
+            for pattern in (paths.attack_results, paths.downstream_utility)
+            for file in self._graph.of(inputs.cells, pattern)
+        ]
+        return _with_indexes(inputs.archives()) + inputs.trainings() + results
 
     def features(self) -> list[str]:
         """The features that figures of clusters show."""

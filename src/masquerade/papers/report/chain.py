@@ -22,7 +22,7 @@ class Files:
     cells: tuple[Cell, ...]
     """The cells that have metrics, in the order of their files."""
     faces: tuple[Path, ...]
-    attempts: tuple[Path, ...]
+    recoveries: tuple[Path, ...]
     checkpoints: tuple[Path, ...]
     backbones: tuple[Path, ...]
     needs: Mapping[str, Sequence[str]]
@@ -54,7 +54,7 @@ def chain_of(setting: Setting, files: Files, measurements: Mapping[str, str], kn
     dataset, method, variant = setting
     cells, paths = [cell for cell in files.cells if cell.setting == setting], files.paths
     derived = files.of(cells, paths.anonymized)
-    attempts = [path for path in files.of(cells, paths.attempts) if path in files.attempts]
+    attempts = [path for path in files.of(cells, paths.recoveries) if path in files.recoveries]
     own, shared = (
         [path for path in files.of(cells, pattern) if path in files.checkpoints]
         for pattern in (paths.ablation, paths.method)

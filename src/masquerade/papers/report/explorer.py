@@ -105,9 +105,9 @@ def boards(
     first = {cell.setting: cell for cell in sorted(files.cells, key=lambda cell: cell.seed, reverse=True)}
     derived, attempts = (
         dict(zip(first, files.of(first.values(), pattern), strict=True))
-        for pattern in (files.paths.anonymized, files.paths.attempts)
+        for pattern in (files.paths.anonymized, files.paths.recoveries)
     )
-    attempts = {setting: path for setting, path in attempts.items() if path in files.attempts}
+    attempts = {setting: path for setting, path in attempts.items() if path in files.recoveries}
     every = []
     for path in files.faces:
         own = {setting: archive for setting, archive in derived.items() if setting[0] == path.stem}

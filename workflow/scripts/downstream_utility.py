@@ -9,11 +9,11 @@ def work(run) -> None:
     from masquerade.backbones.landmarks import LandmarksSettings
     from masquerade.core import measurements
     from masquerade.core.images import FaceArchive
-    from masquerade.params.informed import TwinSettings
-    from masquerade.pipeline import twins
+    from masquerade.params.informed import UtilitySettings
+    from masquerade.pipeline import downstream_utility
 
-    settings = given.params.settings("twins", TwinSettings)
-    frame = twins.learn_and_test(
+    settings = given.params.settings("downstream_utility", UtilitySettings)
+    frame = downstream_utility.learn_and_test(
         FaceArchive(given.faces),
         FaceArchive(given.anonymized),
         given.params.settings("backbones.landmarks", LandmarksSettings),
@@ -30,4 +30,4 @@ def work(run) -> None:
 
 
 if __name__ == "__main__":
-    program.main(f"twins {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"downstream utility of {given.method}/{given.variant} seed {given.seed}", given, work)

@@ -9,15 +9,15 @@ from masquerade.core import measurements
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.core.people import in_hashed_order
-from masquerade.params.informed import TwinSettings
-from masquerade.pipeline import twins
+from masquerade.params.informed import UtilitySettings
+from masquerade.pipeline import downstream_utility
 
 SIZE = 32
 LANDMARKS = LandmarksSettings(
     published="", input_size=64, widths=[4], hidden=32, steps=1, batch=16, learning_rate=0.003, kernel_rate=0.0,
     weight_decay=0.0, wing_width=10.0, wing_epsilon=2.0, floor_share=0.0,
 )  # fmt: skip
-SETTINGS = TwinSettings(
+SETTINGS = UtilitySettings(
     pictures=0,
     landmark_size=32, landmark_widths=[4, 8, 8], landmark_kernel_rate=0.02, landmark_steps=60,
     detector_widths=[4, 8, 8], detector_steps=60, detector_batch=8, detector_rate=0.01,
@@ -76,7 +76,7 @@ def copied(originals, tmp_path_factory):
 
 
 def run(originals, anonymized, state, settings=SHORT, log=lambda step, losses: None):
-    return twins.learn_and_test(originals, anonymized, LANDMARKS, settings, state, 0, 1, log)
+    return downstream_utility.learn_and_test(originals, anonymized, LANDMARKS, settings, state, 0, 1, log)
 
 
 def test_twins_that_learn_from_clear_pictures_are_better(originals, copied, tmp_path):
@@ -94,8 +94,8 @@ def test_every_usable_test_picture_has_a_row(originals, copied, tmp_path):
     assert frame.iloc[:-1].notna().all(axis=None)
     assert frame.iloc[-1][["landmark_error", "found", "overlap"]].isna().all()
     assert frame["overlap"].dropna().between(0, 1).all()
-    measurements.write(frame, tmp_path / "twins.parquet")
-    read = measurements.read(tmp_path / "twins.parquet")
+    measurements.write(frame, tmp_path / "utility.parquet")
+    read = measurements.read(tmp_path / "utility.parquet")
     pd.testing.assert_frame_equal(read, frame.astype({"found": float}), check_dtype=False)
 
 
@@ -104,7 +104,7 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
     """An interruption in the training of the first network, and one in that of the second."""
     whole = run(originals, copied, tmp_path / "whole")
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-    task_step, steps = twins.Phases.step, []
+    task_step, steps = downstream_utility.Phases.step, []
 
     def step(task, number):
         if number == last and number not in steps:
@@ -113,7 +113,7 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
         steps.append(number)
         return task_step(task, number)
 
-    monkeypatch.setattr(twins.Phases, "step", step)
+    monkeypatch.setattr(downstream_utility.Phases, "step", step)
     with pytest.raises(KeyboardInterrupt):
         run(originals, copied, tmp_path / "cut")
     resumed = run(originals, copied, tmp_path / "cut")
@@ -122,13 +122,13 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
 
 
 def test_every_method_gives_as_many_pictures_of_the_first_people(originals, copied):
-    few = twins._learned(originals, copied, 10)
+    few = downstream_utility._learned(originals, copied, 10)
     first = in_hashed_order(originals.select("train")["identity"])[:5]  # two pictures each
     of_first = originals.select("train")["identity"].isin(first)
     assert len(few.pictures) == len(few.landmarks) == len(few.corners) == 10
     expected = originals.pictures(originals.select("train")[of_first])
     assert sorted(each.tobytes() for each in few.pictures) == sorted(each.tobytes() for each in expected)
-    assert len(twins._learned(originals, copied, 0).pictures) == 40
+    assert len(downstream_utility._learned(originals, copied, 0).pictures) == 40
 
 
 def test_too_few_pictures_are_refused_with_their_number(originals, tmp_path):
@@ -148,13 +148,15 @@ def test_test_pictures_without_landmarks_are_refused(originals, copied, tmp_path
 
 
 def test_detector_sees_the_same_views_of_the_test_pictures_for_every_seed(originals, copied, tmp_path, monkeypatch):
-    seen, original = [], twins.found
+    seen, original = [], downstream_utility.found
 
     def noted(answers, corners, size):
         seen.append(corners)
         return original(answers, corners, size)
 
-    monkeypatch.setattr(twins, "found", noted)
+    monkeypatch.setattr(downstream_utility, "found", noted)
     for seed in (0, 1):
-        twins.learn_and_test(originals, copied, LANDMARKS, SHORT, tmp_path / f"{seed}", seed, 1, lambda *_: None)
+        downstream_utility.learn_and_test(
+            originals, copied, LANDMARKS, SHORT, tmp_path / f"{seed}", seed, 1, lambda *_: None
+        )
     assert seen[0].equal(seen[1])

@@ -23,7 +23,7 @@ from masquerade.core.images import FaceArchive, Faces, to_float
 from masquerade.core.people import in_hashed_order
 from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
 from masquerade.networks.inputs import in_batches, place
-from masquerade.params.informed import TwinSettings
+from masquerade.params.informed import UtilitySettings
 from masquerade.training import loop
 from masquerade.training.optimizers import Optimizers, cooldown_share
 from masquerade.training.phases import Phases
@@ -48,7 +48,7 @@ class Annotated(NamedTuple):
 class DetectorTask:
     """The training of the face detector on shifted, scaled and mirrored pictures."""
 
-    def __init__(self, detector: GridDetector, settings: TwinSettings, learned: Annotated, seed: int):
+    def __init__(self, detector: GridDetector, settings: UtilitySettings, learned: Annotated, seed: int):
         self.detector, self.settings, self.learned, self.seed = detector.train(), settings, learned, seed
         self.modules = {"detector": detector}
         self.optimizers = {"all": Optimizers(self.modules, settings.detector_rate, BETAS)}
@@ -69,7 +69,7 @@ def learn_and_test(
     originals: FaceArchive,
     anonymized: FaceArchive,
     landmarks: LandmarksSettings,
-    settings: TwinSettings,
+    settings: UtilitySettings,
     state: Path,
     seed: int,
     threads: int,
@@ -110,7 +110,7 @@ def learn_and_test(
     return _tested(finder.landmarker, detector.detector, test, rows, known)
 
 
-def _own(landmarks: LandmarksSettings, settings: TwinSettings) -> LandmarksSettings:
+def _own(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSettings:
     """The settings of the backbone with the values of the twin."""
     values = {
         "input_size": settings.landmark_size, "widths": settings.landmark_widths,
@@ -154,7 +154,7 @@ def _usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def _tasks(
-    landmarks: LandmarksSettings, settings: TwinSettings, learned: Annotated, seed: int
+    landmarks: LandmarksSettings, settings: UtilitySettings, learned: Annotated, seed: int
 ) -> tuple[LandmarksTask, DetectorTask]:
     torch.manual_seed(seeding.derive(seed, "weights"))
     facts = {"input_size": landmarks.input_size, "widths": landmarks.widths, "hidden": landmarks.hidden}

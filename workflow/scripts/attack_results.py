@@ -1,4 +1,4 @@
-"""Attack one anonymized set with every attacker who knows the method, and write their answers."""
+"""Attack one anonymized set with every attacker who knows the method, and write what they found out."""
 
 from masquerade.pipeline import program
 
@@ -26,12 +26,12 @@ def work(run) -> None:
         scenes["one"] = informed.scene(originals, one, informed.lesson_of(originals, one, settings))
     attacks = informed.attacks(given.names.split(","), given.params, given.backbones, given.attackers)
     clear = informed.recognizers(settings.judges, given.params, given.backbones)
-    answers = informed.attack(attacks, scenes, clear, settings.far)
-    measurements.write(answers, given.outputs[0])
-    run.log(0, informed.found(answers))
+    results = informed.attack(attacks, scenes, clear, settings.far)
+    measurements.write(results, given.outputs[0])
+    run.log(0, informed.found(results))
     for name, picture in informed.samples(attacks, scenes).items():
         run.picture(name, picture)
 
 
 if __name__ == "__main__":
-    program.main(f"attackers' answers on {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"attack {given.method}/{given.variant} seed {given.seed}", given, work)
