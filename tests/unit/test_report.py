@@ -17,7 +17,7 @@ from masquerade.core.images import ArchiveWriter, FaceArchive, to_float
 from masquerade.papers import claims, claims_page, tables, verdicts
 from masquerade.papers.declarations import Table
 from masquerade.papers.measured import Cells
-from masquerade.papers.report import chain, explorer, page, reading, tradeoff
+from masquerade.papers.report import boards, chain, page, reading
 from masquerade.papers.report.chain import Files, chain_of
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import Paths
@@ -112,14 +112,14 @@ class TestChain:
         assert chain_of(("synthetic_hq", "original", "control"), files, {}, {})[0] != before[0]
 
 
-class TestExplorer:
+class TestBoards:
     def test_refused_face_is_a_gap_with_its_reason_and_never_the_original(self, files):
-        (board,) = explorer.boards(files, KNOBS, SKIPPED)
-        assert (pixels(board.original.picture)[8, 8::16, 0] >= 195).all()
+        (board,) = boards.boards(files, KNOBS, SKIPPED)
+        assert (pixels(board.original.image)[8, 8::16, 0] >= 195).all()
         for method in board.methods:
             for variant in method.variants:
-                strip = variant.lanes[0].strips[0]
-                sheet = pixels(strip.picture)
+                strip = variant.strips[0]
+                sheet = pixels(strip.image)
                 assert strip.gaps == ((1, REFUSAL),)
                 assert (sheet[:, 16:32, 3] == 0).all(), "something is drawn in the gap"
                 opaque = sheet[sheet[..., 3] > 0]
@@ -128,31 +128,26 @@ class TestExplorer:
 
     def test_set_without_pictures_has_only_gaps(self, files, tmp_path):
         empty = archive(tmp_path / "synthetic_hq/k_same/k_5/0.zip", dict.fromkeys(faces(0)), method="k_same")
-        strip = explorer._strip(FaceArchive(empty), FaceArchive(empty).index, list(faces(0)), "k 5")
-        assert strip.picture == ""
+        strip = boards._strip(FaceArchive(empty), FaceArchive(empty).index, list(faces(0)), "k 5")
+        assert strip.image == ""
         assert [place for place, _ in strip.gaps] == [0, 1, 2]
 
     def test_method_without_pictures_is_named_with_its_reason(self, files):
-        (board,) = explorer.boards(files, KNOBS, SKIPPED)
+        (board,) = boards.boards(files, KNOBS, SKIPPED)
         assert board.absent == {"ciagan": "ciagan is not built yet"}
 
     def test_variant_that_was_not_run_is_listed_without_pictures(self, files):
         knobs = KNOBS | {"identitydp": KNOBS["identitydp"] | {"eps_50": {"epsilon": 50.0, "sampler": "seeded"}}}
         skipped = SKIPPED | {("synthetic_hq", "identitydp", "eps_50"): "not in the matrix at scale tiny"}
-        (board,) = explorer.boards(files, knobs, skipped)
+        (board,) = boards.boards(files, knobs, skipped)
         of_variants = next(method for method in board.methods if method.method == "identitydp").variants
         assert [variant.title for variant in of_variants] == ["epsilon 6", "epsilon 50", "epsilon 100"]
-        assert of_variants[1].lanes == ()
+        assert of_variants[1].strips == ()
         assert of_variants[1].reason == "not in the matrix at scale tiny"
 
     def test_large_pictures_are_reduced(self):
         large = to_float(np.full((1, 300, 300, 3), 128, dtype=np.uint8))[0]
-        assert pixels(explorer._picture([large, large])).shape[:2] == (96, 192)
-
-    def test_title_of_a_method_without_keys_names_no_key(self):
-        assert "key" not in explorer.lane_title("recovered", keyed=False)
-        assert "right key" in explorer.lane_title("recovered", keyed=True)
-        assert explorer.lane_title("near.digit", keyed=True) == "with a key of which one digit is wrong"
+        assert pixels(boards._sheet([large, large])).shape[:2] == (96, 192)
 
 
 class Elements(HTMLParser):
@@ -182,7 +177,8 @@ def rendered(files, built):
     def render(*folders, private=()):
         asserted = reading.assertions([claims.Claim(**CLAIM)], reading.records(text))
         paper = page.paper("identitydp", [(built.table, csv)], asserted, Cells(CELLS), CONTEXT)
-        return page.render([paper, *folders], files, Cells(CELLS), KNOBS, SKIPPED, claimed, [further], CONTEXT, private)
+        build = page.Build(files, Cells(CELLS), KNOBS, SKIPPED, claimed, [further], private)
+        return page.render([paper, *folders], build, CONTEXT)
 
     return render
 
@@ -231,13 +227,13 @@ class TestPage:
         monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, caution=""))
         assert "Read this first" not in rendered()
 
-    def test_a_stand_in_is_marked_in_the_index_in_headings_legends_and_pictures(self, rendered, monkeypatch):
+    def test_a_stand_in_is_marked_in_the_index_in_headings_and_images(self, rendered, monkeypatch):
         plain = rendered()
         stand_ins = {"identitydp": "a mapping draws"}
         monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, latent_stand_ins=stand_ins))
         marked = rendered()
         assert "latent stand-in" not in plain
-        for shown in ("<h2>identitydp", '<a href="#identitydp">identitydp', "</svg>identitydp"):
+        for shown in ("<h2>identitydp", '<a href="#identitydp">identitydp', '<div class="who"><b>identitydp'):
             assert plain.count(shown) == marked.count(f"{shown} (latent stand-in)") > 0
         assert "identitydp: a mapping draws." in marked.split('id="claims"')[0]
 
@@ -250,22 +246,10 @@ class TestPage:
         Path("ours.csv").write_text(tables.build(table, CELLS, SKIPPED, CONTEXT).csv())
         own = page.paper("attackers", [(table, Path("ours.csv"))], [], Cells(CELLS), CONTEXT)
         assert own.ours
-        text = page.render([own], files, Cells(CELLS), KNOBS, SKIPPED, Path("claims.csv"), [], CONTEXT)
+        text = page.render([own], page.Build(files, Cells(CELLS), KNOBS, SKIPPED, Path("claims.csv")), CONTEXT)
         assert "0 papers, measured" in text
         assert "<h2>Attackers who know the method</h2>" in text
         assert {link[1:] for link in Elements(text).links} <= set(Elements(text).ids)
-
-    def test_hollow_points_of_a_plot_are_joined_to_filled_ones(self, rendered, monkeypatch):
-        assert 'class="naive"' not in rendered()
-        made = tradeoff.measured_point
-
-        def attacked(*of):
-            point = made(*of)
-            return replace(point, naive=0.5) if isinstance(point, tradeoff.Point) else point
-
-        monkeypatch.setattr(tradeoff, "measured_point", attacked)
-        text = rendered()
-        assert text.count('class="joined"') == text.count('class="naive"') > 0
 
     def test_page_shows_no_image_of_a_private_dataset_and_says_why(self, rendered):
         assert "data:image" in rendered()

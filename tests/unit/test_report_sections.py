@@ -1,7 +1,6 @@
-"""Sections of the report: numbers of the files, comparisons by hand, addresses, knobs and trade-offs."""
+"""Sections of the report: numbers of the files, comparisons by hand, addresses and knobs."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +14,10 @@ from masquerade.papers.declarations import Column, Table
 from masquerade.papers.measured import Cells, Measured
 from masquerade.papers.ordering import Order
 from masquerade.papers.printed import Printed
-from masquerade.papers.report import addresses, comparison, reading, tradeoff, variants
+from masquerade.papers.report import addresses, comparison, reading, variants
 from masquerade.papers.table_result import Entry
 from masquerade.params.slices import Slice
-from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, cell, number
+from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, cell
 
 
 @pytest.fixture
@@ -202,84 +201,3 @@ class TestVariants:
     def test_label_names_the_knob_that_differs(self):
         assert variants.label("eps_6", KNOBS["identitydp"]) == "epsilon 6"
         assert variants.label("control", KNOBS["original"]) == "control"
-
-    def test_lines_join_variants_that_differ_only_in_numbers(self):
-        families = {name: variants.family(name, self.LEVELS) for name in self.LEVELS}
-        assert families["d_0"] == families["d_3"] == families["d_9"] != families["random"]
-        words = {"a": {"start": "nearest"}, "b": {"start": "random"}}
-        assert variants.family("a", words) != variants.family("b", words)
-
-
-class TestTradeoff:
-    ORDER = tuple(("synthetic_hq", method, variant) for method, variant in [
-        ("identitydp", "eps_6"), ("identitydp", "eps_100"), ("gaussian_blur", "size_7"), ("original", "control"),
-    ])  # fmt: skip
-
-    def plot(self, utility="frechet_distance"):
-        axes = tradeoff.axes([Table(**TABLE)], CONTEXT, ("re_identification_rate", utility))
-        return tradeoff.plot("synthetic_hq", *axes, self.ORDER, Cells(CELLS), KNOBS, CONTEXT)
-
-    def test_better_is_up_and_to_the_right(self):
-        plot = self.plot()
-        places = {point.title: (plot.across(point.x), plot.up(point.y)) for one in plot.series for point in one.points}
-        six, hundred = places["identitydp/eps_6"], places["identitydp/eps_100"]
-        assert six[1] < hundred[1], "less re-identification is more private and stands higher (smaller y)"
-        assert places["original/control"][0] > places["gaussian_blur/size_7"][0] > six[0] > hundred[0]
-
-    def test_bars_are_the_intervals(self):
-        point = self.plot().series[0].points[0]
-        assert point.across == (31.0, 31.0)
-        assert point.up == pytest.approx((0.1, 0.12)), "the two seeds, each drawn twice at times"
-        assert point.up[0] < point.y < point.up[1]
-
-    @pytest.mark.parametrize(("low", "high", "labels"), [
-        (0.0, 1.0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]), (11.7, 34.2, ["15", "20", "25", "30"]), (5.0, 5.0, ["5"]),
-    ])  # fmt: skip
-    def test_ticks_are_round_numbers_at_their_places(self, low, high, labels):
-        scale = tradeoff.Scale.of([low, high], self.plot().privacy, worst=0, best=100)
-        assert set(labels) <= {label for _, label in scale.ticks}
-        assert len(scale.ticks) <= 8
-        assert all(place == scale(float(label)) for place, label in scale.ticks)
-
-    def test_methods_have_different_looks_and_controls_are_marked(self):
-        looks = tradeoff._looks([f"method {number}" for number in range(24)])
-        assert len(set(looks.values())) == 24
-        assert [series.control for series in self.plot().series] == [False, False, True]
-
-    def test_cell_without_both_numbers_is_counted_and_not_drawn(self):
-        plot = self.plot("psnr")
-        assert plot.missing == 2
-        assert [point.setting[2] for series in plot.series for point in series.points] == ["eps_6", "eps_100"]
-
-    def attacked(self, monkeypatch):
-        """The plot of made-up attackers, with most columns of another part than the worst one."""
-        made = {"title": "rank-1 rate", "unit": "share", "direction": "lower"}
-        monkeypatch.setattr(tradeoff.discovery, "load", lambda room, name: SimpleNamespace(**made))
-        monkeypatch.setattr(tradeoff, "_control", lambda method: False)
-        parts = ("naive", "naive", "worst")
-        columns = [{"title": f"{place}", "metric": "attack_rank1_rate", "part": part, "direction": "lower", "digits": 1}
-                   for place, part in enumerate(parts)]  # fmt: skip
-        columns.append({"title": "PSNR", "metric": "psnr", "direction": "higher", "digits": 1})
-        rows = [{"title": "A", "method": "original", "variant": "control", "note": "ours"}]
-        axes = tradeoff.axes(
-            [Table(**TABLE | {"columns": columns, "rows": rows})], CONTEXT, ("attack_rank1_rate", "psnr")
-        )
-        cells = [record | {"metrics": record["metrics"] | {"attack_rank1_rate": rates}}
-                 for record, rates in zip(CELLS, self.RATES, strict=True)]  # fmt: skip
-        return axes, tradeoff.plot("synthetic_hq", *axes, self.ORDER, Cells(cells), KNOBS, CONTEXT)
-
-    RATES = (*({"worst": number(0.6), "naive": number(0.1)},) * 2, *({"worst": number(0.9)},) * 2, {}, {})
-
-    def test_of_attackers_the_worst_is_plotted_and_the_naive_joined_to_it(self, monkeypatch):
-        (privacy, utility), plot = self.attacked(monkeypatch)
-        assert (privacy.part, privacy.naive, utility.naive) == ("worst", "naive", "")
-        six, hundred = plot.series[0].points
-        assert (six.y, six.naive) == (0.6, 0.1)
-        assert 0 < plot.up(six.naive) < plot.up(six.y) < tradeoff.HIGH, "the axis has room for the naive rates"
-        assert hundred.naive is None
-        assert "rank-1 rate (strongest) 0.6" in plot.text(six)
-        assert "rank-1 rate (naive) 0.1" in plot.text(six)
-        assert "naive" not in plot.text(hundred)
-
-    def test_measure_of_no_table_is_left_out(self):
-        assert tradeoff.axes([Table(**TABLE)], CONTEXT, ("ssim",)) == []

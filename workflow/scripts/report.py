@@ -1,4 +1,4 @@
-"""Write the report of a scale: one HTML page with every table, claim, picture and trade-off, and their lineage."""
+"""Write the report of a scale: one HTML page of every table, claim and figure, of images, and of their lineage."""
 
 from masquerade.pipeline import program
 
@@ -23,11 +23,16 @@ def work(_) -> None:
     judged = reading.assertions(claims.load(given.declared), records)
     papers = page.all_papers(given.params["papers"], given.declared.parent, given.built, judged, cells, context)
     needs = dict(json.loads(given.needs))
-    build = Files.of_build(context.scale, needs, **{name: getattr(given, name) for name in LISTS})
-    methods, skipped = variants.of_params(given.params), skip_reasons(given.skipped)
-    private = given.private.split()
-    html = page.render(papers, build, cells, methods, skipped, given.claims, given.further, context, private)
-    files.write_text(given.outputs[0], html)
+    build = page.Build(
+        files=Files.of_build(context.scale, needs, **{name: getattr(given, name) for name in LISTS}),
+        cells=cells,
+        methods=variants.of_params(given.params),
+        skipped=skip_reasons(given.skipped),
+        claims=given.claims,
+        further=given.further,
+        private=given.private.split(),
+    )
+    files.write_text(given.outputs[0], page.render(papers, build, context))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The report page of a scale: every table, claim, picture and trade-off in one HTML file that needs no network.
+"""The report page of a scale: every table, claim and figure, and images of the faces, in one HTML file.
 
-It computes no metric and no verdict: it reads tables and claims from their CSV files. Template, style and script are in
-look/.
+The page needs no network. It computes no metric and no verdict: it reads tables and claims from their CSV files.
+Template, style and script are in look/.
 """

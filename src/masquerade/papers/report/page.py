@@ -15,7 +15,7 @@ from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Item, Table
 from masquerade.papers.measured import Cells
 from masquerade.papers.ordering import Order
-from masquerade.papers.report import addresses, chain, comparison, explorer, reading, tradeoff
+from masquerade.papers.report import addresses, boards, chain, comparison, reading
 from masquerade.papers.report.chain import Files
 from masquerade.papers.report.variants import Methods, in_order
 from masquerade.papers.table_result import Entry, Line, TableResult
@@ -178,7 +178,7 @@ def paper(
         name=name,
         cites=discovery.load("methods", name).paper if name in discovery.names("methods") else "",
         tables=tables,
-        figures=tuple((item, explorer.figure(path)) for item, path in items if not isinstance(item, Table)),
+        figures=tuple((item, boards.figure(path)) for item, path in items if not isinstance(item, Table)),
         claims=tuple(claim for claim in claims if claim.claim.paper == name),
         missing=dict(sorted(missing.items(), key=lambda item: -item[1])),
     )
@@ -201,58 +201,48 @@ def all_papers(
     return papers
 
 
-def render(
-    papers: Sequence[Paper],
-    files: Files,
-    cells: Cells,
-    methods: Methods,
-    skipped: Mapping[Setting, str],
-    claims: Path,
-    further: Sequence[Path],
-    context: Context,
-    private: Collection[str] = (),
-) -> str:
-    """The whole page. Raises ArchiveError when an archive is damaged.
+@dataclass(frozen=True)
+class Build:
+    """What the page shows of a build beside its papers.
 
     ``methods``: method -> variant -> its knobs. ``skipped``: (dataset, method, variant) -> why it was not run.
     ``claims``: the CSV file of the papers' claims. ``further``: Markdown pages. ``private``: the datasets of which the
     page shows no image.
     """
-    order = in_order(files.settings, methods)
+
+    files: Files
+    cells: Cells
+    methods: Methods
+    skipped: Mapping[Setting, str]
+    claims: Path
+    further: Sequence[Path] = ()
+    private: Collection[str] = ()
+
+
+def render(papers: Sequence[Paper], build: Build, context: Context) -> str:
+    """The whole page. Raises ArchiveError when an archive is damaged."""
+    files, methods = build.files, build.methods
+    chains = {}
+    for setting in in_order(files.settings, methods):
+        knobs = methods.get(setting[1], {}).get(setting[2], {})
+        chains[setting] = chain.chain_of(setting, files, build.cells.measurements(setting), knobs)
+    shown = {cell.dataset for cell in files.cells}
     return (
         _environment(context)
         .get_template("page.html")
         .render(
             papers=papers,
             context=context,
-            boards=explorer.boards(files, methods, skipped, private),
-            withheld=[sharing.withheld(name) for name in private if any(cell.dataset == name for cell in files.cells)],
-            plots=_plots(papers, order, cells, methods, context),
-            chains={
-                setting: chain.chain_of(
-                    setting, files, cells.measurements(setting), methods.get(setting[1], {}).get(setting[2], {})
-                )
-                for setting in order
-            },
-            claims=(claims, fingerprints.md5(claims)),
-            further={path: path.read_text(encoding="utf-8") for path in further},
+            boards=boards.boards(files, methods, build.skipped, build.private),
+            withheld=[sharing.withheld(name) for name in build.private if name in shown],
+            chains=chains,
+            claims=(build.claims, fingerprints.md5(build.claims)),
+            further={path: path.read_text(encoding="utf-8") for path in build.further},
             stand_ins=latent_stand_ins.note(((name, name) for name in methods), context.latent_stand_ins),
             verdicts=(HOLDS, FAILS, UNDECIDED),
             legend=layout.LEGEND,
-            plotting=tradeoff,
         )
     )
-
-
-def _plots(
-    papers: Sequence[Paper], order: Sequence[Setting], cells: Cells, methods: Methods, context: Context
-) -> list[tradeoff.Plot]:
-    tables = [table.table for paper in papers for table in paper.tables]
-    privacy, utility = (tradeoff.axes(tables, context, names) for names in (tradeoff.PRIVACY, tradeoff.UTILITY))
-    datasets = dict.fromkeys(dataset for dataset, _, _ in order)
-    drawn = (tradeoff.plot(dataset, one, other, order, cells, methods, context)
-             for dataset in datasets for one in privacy for other in utility)  # fmt: skip
-    return [plot for plot in drawn if plot]
 
 
 def _environment(context: Context) -> jinja2.Environment:

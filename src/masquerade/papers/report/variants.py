@@ -42,16 +42,6 @@ def label(name: str, variants: Mapping[str, Knobs]) -> str:
     return ", ".join(texts) or name
 
 
-def family(name: str, variants: Mapping[str, Knobs]) -> str:
-    """The same text for variants that differ in numbers alone, which a line may join."""
-    words, numbers = _kinds(variants)
-    knobs = variants.get(name, {})
-    if not any(_is_number(knobs.get(knob)) for knob in numbers):
-        return name
-    odd = {knob: knobs.get(knob) for knob in numbers if not _is_number(knobs.get(knob))}
-    return repr([{knob: knobs.get(knob) for knob in words}, odd])
-
-
 def in_order(settings: Sequence[Setting], methods: Methods) -> list[Setting]:
     """Settings by dataset, then by the order of the methods in params.yaml, then by the order of their variants."""
     places = {(method, variant): (number, at)

@@ -1,5 +1,5 @@
 "use strict";
-// Extras over a page that can be read without: the panel with a number's lineage, sorting, sliders, and choices.
+// Extras over a page that can be read without: the panel with a number's lineage, sorting, and a filter.
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const make = (name, properties = {}, ...children) => {
@@ -98,79 +98,6 @@
         row.hidden = Boolean(button.dataset.verdict) && row.dataset.verdict !== button.dataset.verdict;
       }
     });
-  }
-
-  // Sliders: of several siblings, one is shown.
-  const slide = (home, name, items) => {
-    if (items.length < 2) return;
-    const said = make("output", {});
-    const range = make("input", { type: "range", min: 0, max: items.length - 1, value: 0, step: 1 });
-    const show = () => {
-      const at = Number(range.value);
-      items.forEach((item, place) => { item.hidden = place !== at; });
-      said.textContent = `${items[at].dataset.title} (${at + 1} of ${items.length})`;
-      range.setAttribute("aria-valuetext", said.textContent);
-    };
-    range.setAttribute("aria-label", name);
-    range.addEventListener("input", show);
-    home.append(make("label", {}, said, range));
-    show();
-  };
-  const SHOWN = 3; // methods that a board shows at first
-  for (const board of all(".board")) {
-    for (const method of all(".row.method", board)) {
-      slide(method.querySelector(".who .slider"), `Variant of ${method.dataset.method}`, all(".stop", method));
-      for (const lane of all(".lane", method)) {
-        slide(lane.querySelector(".slider"), `Key: ${method.dataset.method}`, all(".strip", lane));
-      }
-    }
-    const buttons = all(".chips button", board);
-    const many = (button) => all(`.row.method[data-method="${button.dataset.method}"] .stop`, board).length;
-    const first = [...buttons].sort((one, other) => many(other) - many(one)).slice(0, SHOWN);
-    for (const button of buttons) {
-      const row = board.querySelector(`.row.method[data-method="${button.dataset.method}"]`);
-      const press = (on) => {
-        button.setAttribute("aria-pressed", String(on));
-        row.hidden = !on;
-      };
-      button.addEventListener("click", () => press(row.hidden));
-      press(first.includes(button));
-    }
-  }
-
-  // Trade-offs: one plot of those that there are; a method stands out under the pointer.
-  const plots = all(".plot");
-  const selects = all(".choose select");
-  const choose = () => {
-    for (const plot of plots) {
-      plot.hidden = selects.some((select) => plot.dataset[select.dataset.axis] !== select.value);
-    }
-    if (selects.length) document.getElementById("no-plot").hidden = plots.some((plot) => !plot.hidden);
-  };
-  selects.forEach((select) => select.addEventListener("change", choose));
-  choose();
-  const tip = document.getElementById("tip");
-  for (const plot of plots) {
-    const light = (method) => {
-      plot.classList.toggle("faded", Boolean(method));
-      all("[data-method]", plot).forEach((item) => item.classList.toggle("lit", item.dataset.method === method));
-    };
-    for (const item of all(".series, .legend li", plot)) {
-      for (const event of ["pointerenter", "focusin"]) item.addEventListener(event, () => light(item.dataset.method));
-      for (const event of ["pointerleave", "focusout"]) item.addEventListener(event, () => light(""));
-    }
-    for (const point of all("a.number", plot)) {
-      point.querySelector("title").remove(); // the tip says it, and at once
-      const show = () => {
-        const at = point.getBoundingClientRect();
-        tip.textContent = point.dataset.says;
-        tip.hidden = false;
-        tip.style.left = `${Math.max(8, Math.min(at.left + 14, innerWidth - tip.offsetWidth - 8))}px`;
-        tip.style.top = `${at.top > tip.offsetHeight + 12 ? at.top - tip.offsetHeight - 8 : at.bottom + 8}px`;
-      };
-      for (const event of ["pointerenter", "focus"]) point.addEventListener(event, show);
-      for (const event of ["pointerleave", "blur"]) point.addEventListener(event, () => { tip.hidden = true; });
-    }
   }
 
   // Where the reader is.

@@ -1,6 +1,6 @@
-"""Prepares the pictures of the report: each dataset's faces, and the pictures of every variant of every method.
+"""Prepares the images of the report: each dataset's faces, and the images of every variant of every method.
 
-Every strip has the same faces in the same order. A missing picture leaves a gap with its reason; the original never
+Every strip has the same faces in the same order. A missing image leaves a gap with its reason; the original never
 takes its place.
 """
 
@@ -25,74 +25,49 @@ FACES, SIDE, QUALITY = 8, 96, 82
 """The number of faces, the most pixels of a side, and the quality of their WebP."""
 WIDE, FIGURE_QUALITY = 1200, 74
 """The most pixels across a figure of a paper, and the quality of its WebP."""
-LANES = {
-    "": "anonymized",
-    "recovered": "recovered with the right key, from the picture alone",
-    "wrong": "with a wrong key",
-    "saved": "recovered from the saved representation, not from the picture",
-    "saved_wrong": "from the saved representation with a wrong key",
-    "pasted": "recovered, on the background of the original",
-}
-"""Attempt -> title of its pictures, in the order of the page. `lane_title` names further attempts."""
+KINDS = {"recovered": "recovered, from the image and its key", "wrong": "with a wrong key"}
+"""Attempt -> the title of its images below the anonymized ones."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """The faces of a board in one picture, and its gaps as (place, reason)."""
+    """The faces of a board in one image, and its gaps as (place, reason)."""
 
     title: str
-    picture: str
-    """A data URL; '' if no face has a picture."""
+    image: str
+    """A data URL; '' if no face has an image."""
     gaps: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
-class Lane:
-    """Pictures of one kind: one strip, or one strip for each key."""
-
-    title: str
-    strips: tuple[Strip, ...]
-
-
-@dataclass(frozen=True)
-class VariantPictures:
-    """The pictures of one variant. ``reason`` says why there are none; '' if there are some."""
+class VariantImages:
+    """The images of one variant, of which the anonymized ones come first. ``reason`` says why there are none."""
 
     setting: Setting
     title: str
-    lanes: tuple[Lane, ...]
+    strips: tuple[Strip, ...]
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class MethodPictures:
-    """The pictures of one method, with its variants in their natural order."""
+class MethodImages:
+    """The images of one method, with its variants in their natural order."""
 
     method: str
     title: str
-    variants: tuple[VariantPictures, ...]
+    variants: tuple[VariantImages, ...]
 
 
 @dataclass(frozen=True)
 class Board:
-    """One dataset: its faces, and the methods with pictures of them. ``absent``: method -> why it has none."""
+    """One dataset: its faces, and the methods with images of them. ``absent``: method -> why it has none."""
 
     dataset: str
     size: int
     faces: tuple[str, ...]
     original: Strip
-    methods: tuple[MethodPictures, ...]
+    methods: tuple[MethodImages, ...]
     absent: Mapping[str, str]
-
-
-def lane_title(attempt: str, keyed: bool) -> str:
-    """The title of the pictures of an attempt. ``keyed``: whether the method takes a key."""
-    if attempt == "recovered" and not keyed:
-        return "recovered, from the picture alone"
-    kind, _, which = attempt.partition(".")
-    if kind == "near":
-        return f"with a key of which one {which} is wrong"
-    return f"view: {which.replace('_', ' ')}" if kind == "view" else LANES.get(attempt, attempt)
 
 
 def boards(
@@ -127,7 +102,7 @@ def _board(
     further = {setting: FaceArchive(path) for setting, path in attempts.items() if setting in derived}
     ids = _faces(source, further.values())
     originals = source.load(rows=source.index.set_index("id", drop=False).loc[ids]).images
-    pictures, absent = [], {}
+    methods_shown, absent = [], {}
     planned = [*derived, *(setting for setting in skipped if setting[0] == dataset)]
     for method in dict.fromkeys(setting[1] for setting in planned):
         if method == "original":  # the board already has a row of originals
@@ -143,9 +118,9 @@ def _board(
         ]
         known = method in discovery.names("methods")
         title = discovery.load("methods", method).title if known else method
-        pictures.append(MethodPictures(method, title, tuple(of_variants)))
-    original = Strip("original", _picture(list(originals)))
-    return Board(dataset, originals.shape[-1], tuple(ids), original, tuple(pictures), absent)
+        methods_shown.append(MethodImages(method, title, tuple(of_variants)))
+    original = Strip("original", _sheet(list(originals)))
+    return Board(dataset, originals.shape[-1], tuple(ids), original, tuple(methods_shown), absent)
 
 
 def _faces(source: FaceArchive, attempts: Iterable[FaceArchive]) -> list[str]:
@@ -165,23 +140,18 @@ def _variant(
     derived: Mapping[Setting, Path],
     attempts: Mapping[Setting, FaceArchive],
     skipped: Mapping[Setting, str],
-) -> VariantPictures:
+) -> VariantImages:
     title = variants.label(setting[2], knobs)
     if setting not in derived:
-        return VariantPictures(setting, title, (), skipped[setting])
+        return VariantImages(setting, title, (), skipped[setting])
     archive = FaceArchive(derived[setting])
-    method = discovery.load("methods", setting[1]) if setting[1] in discovery.names("methods") else None
-    keyed = method is not None and method.capabilities.keys is not None
-    lanes = {"": [_strip(archive, archive.index, ids, "the key of the experiment" if keyed else title)]}
+    strips = [_strip(archive, archive.index, ids, "anonymized")]
     if setting in attempts:
-        index = attempts[setting].index
-        for attempt, number in index[["attempt", "number"]].drop_duplicates().itertuples(index=False):
-            rows = index[(index["attempt"] == attempt) & (index["number"] == number)]
-            lane, words = ("", "further key") if attempt == "key" else (attempt, "key")
-            lanes.setdefault(lane, []).append(_strip(attempts[setting], rows, ids, f"{words} {number + 1}"))
-    known = list(LANES)
-    order = sorted(lanes, key=lambda name: (known.index(name) if name in known else len(known), name))
-    return VariantPictures(setting, title, tuple(Lane(lane_title(name, keyed), tuple(lanes[name])) for name in order))
+        index = attempts[setting].index[attempts[setting].index["number"] == 0]
+        for attempt, words in KINDS.items():
+            if len(rows := index[index["attempt"] == attempt]):
+                strips.append(_strip(attempts[setting], rows, ids, words))
+    return VariantImages(setting, title, tuple(strips))
 
 
 def _strip(archive: FaceArchive, rows: pd.DataFrame, ids: Sequence[str], title: str) -> Strip:
@@ -195,10 +165,10 @@ def _strip(archive: FaceArchive, rows: pd.DataFrame, ids: Sequence[str], title: 
         for place, face in enumerate(ids)
         if face not in pictures
     )
-    return Strip(title, _picture([pictures.get(face) for face in ids]), gaps)
+    return Strip(title, _sheet([pictures.get(face) for face in ids]), gaps)
 
 
-def _picture(faces: Sequence[np.ndarray | None]) -> str:
+def _sheet(faces: Sequence[np.ndarray | None]) -> str:
     """Faces, float32 (3, H, W) in [-1, 1], side by side as a WebP. The place of a missing face is transparent."""
     sizes = {face.shape[-1] for face in faces if face is not None}
     if not sizes:
