@@ -17,7 +17,7 @@ from pages import MACHINE, ROOT, best, table, write
 from masquerade import faces
 from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, Faces
-from masquerade.core.seeding import derive
+from masquerade.core.seeding import derive_seed
 from masquerade.core.settings import Settings
 from masquerade.methods import Method, Resources
 from masquerade.methods.latent import fakes
@@ -74,7 +74,7 @@ class Untrained:
     def _job(self, checkpoint: Path, needs: tuple[str, ...], people: str) -> TrainingJob:
         return TrainingJob(
             self.archive.path, {need: self._backbone(need) for need in needs}, checkpoint, checkpoint.with_suffix(".s"),
-            derive(0, checkpoint.name), torch.get_num_threads(), lambda *_: None, lambda *_: None, people=people,
+            derive_seed(0, checkpoint.name), torch.get_num_threads(), lambda *_: None, lambda *_: None, people=people,
         )  # fmt: skip
 
     def _fakes(self) -> Path:

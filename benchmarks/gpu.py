@@ -18,7 +18,7 @@ import torch
 from pages import MACHINE, table, write
 
 from masquerade.cli import gpu_driver
-from masquerade.core import determinism, fingerprints
+from masquerade.core import fingerprints, seeding
 from masquerade.networks.inputs import device
 from masquerade.pipeline import plan
 
@@ -38,11 +38,11 @@ MODES = {
 
 def falco_rows(size: int = 1024) -> Iterator[dict]:
     """FALCO at its published size, in each mode and for some numbers of pictures. Seconds are of a face."""
-    usual = os.environ.get(determinism.VARIABLE, "1") != "0"
+    usual = os.environ.get(seeding.DETERMINISM_VARIABLE, "1") != "0"
     with tempfile.TemporaryDirectory() as folder:
         resources, faces, knobs, variant = falco.published(Path(folder), size)
         for name, (deterministic, arithmetic, numbers) in MODES.items():
-            determinism.declare(deterministic)  # a new method prepares the GPU for it
+            seeding.declare_determinism(deterministic)  # a new method prepares the GPU for it
             params = type(knobs)(**{**knobs.model_dump(), "arithmetic": arithmetic})
             for batch, count in numbers:
                 together, speed, memory = falco.measured(resources, faces, params, variant, batch, count)
@@ -53,7 +53,7 @@ def falco_rows(size: int = 1024) -> Iterator[dict]:
                     "seconds": 1 / speed, "memory": memory * 2**30,
                     "remark": f"{together or count} side by side, {size} pixels",
                 }  # fmt: skip
-    determinism.declare(usual)
+    seeding.declare_determinism(usual)
 
 
 def test_rows(folder: Path) -> Iterator[dict]:
@@ -79,7 +79,7 @@ def page(folder: Path) -> None:
     rows = [json.loads(line) for line in (folder / ROWS).read_text().splitlines()] if (folder / ROWS).is_file() else []
     lines = [cells(row) for row in (*rows, *test_rows(folder))]
     now, count = datetime.now(UTC).strftime("%d %B %Y"), len(os.sched_getaffinity(0))
-    about = f"{now}, commit {fingerprints.commit()}, {count} CPU cores, {MACHINE}, {software()}."
+    about = f"{now}, commit {fingerprints.describe_commit()}, {count} CPU cores, {MACHINE}, {software()}."
     explained = (
         "`seconds`: of one face. `masquerade plan` reads the rows with a scale and a mode. To add a training, run its "
         "job and write down the seconds of one step from its log. `memory`: the most that PyTorch held."

@@ -37,7 +37,7 @@ def measured(part: str, built: Path) -> tuple[float, str]:
 
     import torch
 
-    from masquerade.core import discovery, memory
+    from masquerade.core import discovery, process
     from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
     from masquerade.methods import Resources
     from masquerade.params import loading
@@ -45,7 +45,7 @@ def measured(part: str, built: Path) -> tuple[float, str]:
     from masquerade.pipeline.anonymization import experiment_keys
 
     torch.set_num_threads(1)
-    memory.keep_freed()
+    process.keep_freed_memory()
     cell, action = part.split()
     name, variant = cell.split("/")
     parameters, method_class = loading.load(Path.cwd(), "mini"), discovery.load("methods", name)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from pages import MACHINE, ROOT, table, write
 
-from masquerade.core import measurements
+from masquerade.core import face_tables
 from masquerade.core.images import FaceArchive
 from masquerade.papers import latent_stand_ins
 from masquerade.params import loading
@@ -69,7 +69,7 @@ def pictures() -> Iterator[tuple[str, int, float]]:
 def measured(cell: str) -> pd.DataFrame:
     method, _, variant = cell.partition("/")
     path = PATHS.measured.format(dataset=DATASET, method=method, variant=variant, seed=0)
-    return measurements.read(ROOT / path).set_index("source_id")
+    return face_tables.read(ROOT / path).set_index("source_id")
 
 
 def lightness(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
@@ -106,10 +106,10 @@ def by_attribute() -> Iterator[str]:
     archive = FaceArchive(ROOT / PATHS.faces.format(dataset=DATASET))
     rows = archive.select("test")
     parts = groups(rows, lightness(archive, rows))
-    source = measurements.read(ROOT / PATHS.measured_source.format(dataset=DATASET)).set_index("id")
+    source = face_tables.read(ROOT / PATHS.measured_source.format(dataset=DATASET)).set_index("id")
     for title, cell in METHODS.items():
         made, clear = measured(cell).reindex(rows["id"]), source.reindex(rows["id"])
-        pair = [measurements.stack(frame["dlib_face.embedding"]) for frame in (made, clear)]
+        pair = [face_tables.stack(frame["dlib_face.embedding"]) for frame in (made, clear)]
         distance = np.linalg.norm(pair[0] - pair[1], axis=1)
         years = (made["age_gender.age"] - clear["age_gender.age"]).abs().to_numpy(float)
         same = ((made["age_gender.male"] > 0.5) == (clear["age_gender.male"] > 0.5)).to_numpy()

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from masquerade.core import git
+from masquerade.core import fingerprints
 from masquerade.params import loading, parameters
 from repository import Repository
 
 ROOT = Path(__file__).parent.parent
-for name in git.LOCATIONS:  # a hook of git that runs the tests sets them, and tests make repositories of their own
+for name in (
+    fingerprints.GIT_VARIABLES
+):  # a hook of git that runs the tests sets them, and tests make repositories of their own
     os.environ.pop(name, None)
 gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes a tenth of the time of the tests
 

@@ -55,7 +55,7 @@ class Toy:
     def plan(self, step: str) -> None:
         """Writes the fingerprints of the code of a step, as planning does."""
         source = f"src/{step}.py"
-        known = {source: fingerprints.fingerprint_of((self.root / source).read_text())}
+        known = {source: fingerprints.fingerprint_source((self.root / source).read_text())}
         self.write(f".masquerade/code/{step}.json", json.dumps(known, indent=0))
 
     def write(self, name: str, text: str) -> None:

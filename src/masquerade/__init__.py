@@ -26,8 +26,8 @@ from masquerade.core.errors import (
     SeveralFaces,
     StillRecognized,
     WrongKey,
+    explain_missing_packages,
 )
-from masquerade.core.packages import naming_missing_packages
 
 if TYPE_CHECKING:
     from masquerade.methods import listed as methods
@@ -65,7 +65,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    with naming_missing_packages():
+    with explain_missing_packages():
         if name == "methods":
             return import_module(f"{__name__}.methods")
         if name in _HOMES:

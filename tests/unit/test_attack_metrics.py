@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from masquerade.core import discovery
-from masquerade.core import measurements as core_measurements
+from masquerade.core import face_tables as core_measurements
 from masquerade.core.statistics import people_weights
 from masquerade.metrics._examples import attacked
 from masquerade.metrics._examples import evidence as example
@@ -298,8 +298,8 @@ def test_answers_of_attackers_are_read_from_their_file(tmp_path):
     """The file of pipeline/informed.py, with booleans, lists and refused faces, gives the values of its frame."""
     columns = {"distance": [1.0, 3.0, np.nan], "strangers": [np.float32([2.0]), np.float32([4.0]), None]}
     measurements = answers({"adapted": [1, 3, np.nan]}, learned=[False] * 3, threshold=[2.0] * 3, **columns)
-    core_measurements.write(measurements.attack_results, tmp_path / "attacked.parquet")
-    core_measurements.write(
+    core_measurements.write_table(measurements.attack_results, tmp_path / "attacked.parquet")
+    core_measurements.write_table(
         pd.DataFrame({"id": ["f0"], "identity": ["a"], "found": [True]}), tmp_path / "utility.parquet"
     )
     faces = pd.DataFrame({"id": ["f0"], "source_id": ["f0"], "identity": ["a"], "split": ["test"], "status": ["ok"]})

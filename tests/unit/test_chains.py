@@ -255,7 +255,7 @@ class TestProvenance:
         monkeypatch.chdir(tmp_path)
         for name, rank in (("first", 0), ("second", 1)):
             given = Namespace(params=Slice({}), outputs=[Path(name)], inputs=[], code=None, threads=3)
-            monkeypatch.setattr(process, "current", lambda rank=rank: process.ALONE._replace(rank=rank, count=2))
+            monkeypatch.setattr(process, "find_current", lambda rank=rank: process.ALONE._replace(rank=rank, count=2))
             program.main(name, given, lambda run, name=name: Path(name).write_text(run.id))
         circumstances = json.loads(provenance.path_of("first").read_text())
         run_hash = hashlib.md5(circumstances["run"].encode(), usedforsecurity=False).hexdigest()

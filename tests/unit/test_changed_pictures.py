@@ -99,10 +99,10 @@ def test_the_same_pass_phrase_from_another_system_opens_a_picture(root, hidden, 
 def test_a_result_of_a_version_without_normal_form_and_check_still_opens(
     root, pictures, hidden, tmp_path, key, monkeypatch
 ):
-    from masquerade.core import pass_phrases
+    from masquerade.core import keys
 
     with monkeypatch.context() as before:
-        before.setattr(pass_phrases, "normal_form", pass_phrases.as_typed)
+        before.setattr(keys, "normalize", keys.strip_line_ends)
         assert anonymize(root, pictures, hidden, *key, "--no-key-check", "--overwrite", method="original") == 0
     (row,) = report(hidden).values()
     stripped(hidden, row["output"])

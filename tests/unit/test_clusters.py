@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.core import features_file
+from masquerade.core import face_tables
 from masquerade.core.errors import ArchiveError, PictureError, ProtocolError, ReferenceFileError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.papers import clusters, figure_declarations, reference
@@ -188,7 +188,7 @@ class TestFeatures:
 
     def test_every_face_has_a_row_and_a_refused_face_has_a_reason(self, archive, tmp_path):
         features.write(archive, tmp_path / "out.parquet", Halves(), "test", 2, {"seed": 3})
-        rows, facts = features_file.read(tmp_path / "out.parquet")
+        rows, facts = face_tables.read_features(tmp_path / "out.parquet")
         assert facts == {"seed": 3}
         assert rows["id"].tolist() == archive.index["id"].tolist()
         assert rows["status"].tolist() == ["refused", "ok", "ok", "ok", "refused"]
@@ -217,7 +217,7 @@ class TestFeatures:
 
     def test_a_missing_or_damaged_file_is_named(self, tmp_path):
         with pytest.raises(ArchiveError, match=r"none.parquet is missing"):
-            features_file.read(tmp_path / "none.parquet")
+            face_tables.read_features(tmp_path / "none.parquet")
         (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
-        with pytest.raises(ArchiveError, match=r"bad.parquet is damaged, or holds no features"):
-            features_file.read(tmp_path / "bad.parquet")
+        with pytest.raises(ArchiveError, match=r"bad.parquet is damaged"):
+            face_tables.read_features(tmp_path / "bad.parquet")

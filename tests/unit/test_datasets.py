@@ -9,7 +9,7 @@ import yaml
 
 import published
 from dataset_records import PARTS_OF, SEED, SHARES, SIZE, WHO, by_split, dataset, edited, face, noise, records, replaced
-from masquerade.core import discovery, measurements
+from masquerade.core import discovery, face_tables
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import build
@@ -118,7 +118,7 @@ def test_the_published_pairs_are_in_the_index_of_lfw(news, tmp_path):
     assert index.loc["lfw-Zoe_Lee-0002", "status"] == "ok"
     assert index.loc["lfw-Ann_03-0001", "status"] == "refused"
     measuring.measure(tmp_path / "lfw.zip", tmp_path / "lfw.parquet", {}, ["validation", "test"])
-    measured = measurements.read(tmp_path / "lfw.parquet").set_index("id")
+    measured = face_tables.read(tmp_path / "lfw.parquet").set_index("id")
     assert measured.loc["lfw-Ann_03-0001", "pairs"].tolist() == ["lfw-Ann_03-0002", "lfw-Ann_13-0001"]
     assert measured.loc["lfw-Ann_03-0001", "fold"] == 4
 

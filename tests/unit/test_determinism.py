@@ -20,7 +20,7 @@ from masquerade.backbones.generator import HeadSettings, random_face, sharpening
 from masquerade.backbones.inversion.inverter import loss_network
 from masquerade.backbones.recognition.training import CROP, Recognizer
 from masquerade.cli import main
-from masquerade.core import determinism
+from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import provenance
 from masquerade.networks import deterministic, inputs, lpips
@@ -108,7 +108,7 @@ def test_matrices_are_exact_within_bfloat16(as_on_a_gpu):
 
 
 def test_gpu_is_prepared_before_a_network_lies_on_it(monkeypatch):
-    monkeypatch.setenv(determinism.VARIABLE, "1")
+    monkeypatch.setenv(seeding.DETERMINISM_VARIABLE, "1")
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     with pretended(monkeypatch):
         inputs.place(torch.nn.Linear(2, 2))
@@ -117,7 +117,7 @@ def test_gpu_is_prepared_before_a_network_lies_on_it(monkeypatch):
         assert (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32) == (False, False)
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
         assert deterministic.replaced(torch.zeros(1).to(inputs.device()))
-        determinism.declare(False)
+        seeding.declare_determinism(False)
         inputs.device()
         assert torch.get_deterministic_debug_mode() == 0
         assert torch.backends.cudnn.allow_tf32
@@ -126,9 +126,9 @@ def test_gpu_is_prepared_before_a_network_lies_on_it(monkeypatch):
 
 def test_processes_are_deterministic_by_default_and_jobs_inherit_the_knob(root, tmp_path, monkeypatch):
     assert loading.load(root, "tiny").compute.deterministic
-    monkeypatch.setenv(determinism.VARIABLE, "0")
+    monkeypatch.setenv(seeding.DETERMINISM_VARIABLE, "0")
     Graph(root, "tiny")
-    assert os.environ[determinism.VARIABLE] == "1"
+    assert os.environ[seeding.DETERMINISM_VARIABLE] == "1"
 
 
 def test_frozen_networks_compute_in_32_bits_on_a_gpu(monkeypatch):
@@ -140,9 +140,9 @@ def test_frozen_networks_compute_in_32_bits_on_a_gpu(monkeypatch):
 
 @pytest.mark.parametrize(("knob", "gpu"), [(True, "H100"), (False, "H100, not deterministic")])
 def test_circumstances_say_if_a_gpu_was_not_deterministic(monkeypatch, knob, gpu):
-    monkeypatch.setenv(determinism.VARIABLE, "1")
+    monkeypatch.setenv(seeding.DETERMINISM_VARIABLE, "1")
     with pretended(monkeypatch):
-        determinism.declare(knob)
+        seeding.declare_determinism(knob)
         inputs.device()
         for name, answer in (("is_initialized", True), ("device_count", 1), ("get_device_name", "H100")):
             monkeypatch.setattr(torch.cuda, name, lambda *_, answer=answer: answer)
@@ -150,11 +150,11 @@ def test_circumstances_say_if_a_gpu_was_not_deterministic(monkeypatch, knob, gpu
 
 
 def test_photographs_declare_the_knob_of_their_scale(root, tiny, monkeypatch):
-    monkeypatch.setenv(determinism.VARIABLE, "1")
+    monkeypatch.setenv(seeding.DETERMINISM_VARIABLE, "1")
     compute = tiny.compute.model_copy(update={"deterministic": False})
     with pytest.raises(ParameterError, match="falco"):
         choosing.method(root, tiny.model_copy(update={"compute": compute}), "falco", "unknown", strict=True)
-    assert os.environ[determinism.VARIABLE] == "0"
+    assert os.environ[seeding.DETERMINISM_VARIABLE] == "0"
 
 
 def test_networks_reach_a_gpu_through_one_function(root):
@@ -174,7 +174,7 @@ def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_
 
     monkeypatch.setattr(deterministic, "_bilinear", refused)
     try:
-        with pytest.raises(determinism.NondeterministicError) as error, determinism.explained():
+        with pytest.raises(seeding.NondeterministicError) as error, seeding.explain_nondeterminism():
             inputs.tensor(torch.zeros(1, 3, 8, 8).numpy(), 4, (0.5,) * 3, (0.5,) * 3)
     finally:
         torch.set_deterministic_debug_mode("default")
@@ -210,7 +210,7 @@ def test_command_ends_with_that_paragraph(monkeypatch, capsys):
 
 
 def test_other_errors_stay_as_they_are():
-    with pytest.raises(RuntimeError, match="out of memory"), determinism.explained():
+    with pytest.raises(RuntimeError, match="out of memory"), seeding.explain_nondeterminism():
         raise RuntimeError("CUDA out of memory")
 
 

@@ -393,7 +393,7 @@ def nowhere(monkeypatch):
 def test_tasks_of_an_interactive_session_do_not_form_one_training(nowhere):
     nowhere.setenv("SLURM_NTASKS", "4")
     nowhere.setenv("SLURM_PROCID", "0")
-    assert process.current() == process.ALONE
+    assert process.find_current() == process.ALONE
     with distributed.processes() as first:
         assert (first, distributed.count()) == (True, 1)
 
@@ -401,10 +401,10 @@ def test_tasks_of_an_interactive_session_do_not_form_one_training(nowhere):
 def test_rank_and_address_are_those_of_torchrun(nowhere):
     nowhere.setenv("WORLD_SIZE", "8")
     with pytest.raises(MasqueradeError, match="RANK, LOCAL_RANK, MASTER_PORT, MASTER_ADDR not"):
-        process.current()
+        process.find_current()
     for name, value in (("RANK", "5"), ("LOCAL_RANK", "1"), ("MASTER_ADDR", "node7"), ("MASTER_PORT", "29500")):
         nowhere.setenv(name, value)
-    assert process.current() == process.Process(5, 8, 1, "node7", 29500)
+    assert process.find_current() == process.Process(5, 8, 1, "node7", 29500)
 
 
 def slurm(patch, **more):
@@ -415,7 +415,7 @@ def slurm(patch, **more):
     }  # fmt: skip
     for name, value in {**variables, **more}.items():
         patch.setenv(name, value)
-    return process.current()
+    return process.find_current()
 
 
 def test_address_in_a_job_on_two_nodes_is_the_first_node(nowhere):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from masquerade.backbones.landmarks import LandmarksSettings
-from masquerade.core import measurements
+from masquerade.core import face_tables
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.core.people import in_hashed_order
@@ -94,8 +94,8 @@ def test_every_usable_test_picture_has_a_row(originals, copied, tmp_path):
     assert frame.iloc[:-1].notna().all(axis=None)
     assert frame.iloc[-1][["landmark_error", "found", "overlap"]].isna().all()
     assert frame["overlap"].dropna().between(0, 1).all()
-    measurements.write(frame, tmp_path / "utility.parquet")
-    read = measurements.read(tmp_path / "utility.parquet")
+    face_tables.write_table(frame, tmp_path / "utility.parquet")
+    read = face_tables.read(tmp_path / "utility.parquet")
     pd.testing.assert_frame_equal(read, frame.astype({"found": float}), check_dtype=False)
 
 

@@ -310,7 +310,7 @@ def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):
     assert method.anonymize(faces, 0).shape == (1, 3, 256, 256)
     (name,) = faces.ids
     with torch.no_grad():
-        draws = seeding.generator(0, "random_generated", name).standard_normal((1, 512), dtype=np.float32)
+        draws = seeding.make_generator(0, "random_generated", name).standard_normal((1, 512), dtype=np.float32)
         z = torch.from_numpy(draws)
         codes = network.broadcast(network.truncate(network.map(z), 0.5))
         expected = to_uint8(network.synthesize_large(codes).clamp(-1, 1).numpy())[0]

@@ -10,7 +10,7 @@ def listing(folder):
 
 
 def _interrupted(path, unique, error):
-    with files.written(path, unique) as temporary:
+    with files.write_atomically(path, unique) as temporary:
         temporary.write_text("half of the n")
         raise error
 
@@ -18,7 +18,7 @@ def _interrupted(path, unique, error):
 @pytest.mark.parametrize("unique", [False, True])
 def test_the_file_appears_at_the_end_of_the_block(tmp_path, unique):
     path = tmp_path / "new" / "folder" / "file.txt"
-    with files.written(path, unique) as temporary:
+    with files.write_atomically(path, unique) as temporary:
         temporary.write_text("content")
         assert not path.exists()
         assert temporary.parent == path.parent
@@ -41,7 +41,7 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, uniqu
 def test_a_block_that_writes_nothing_is_an_error_and_leaves_the_old_file(tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("old")
-    with pytest.raises(FileNotFoundError), files.written(path):
+    with pytest.raises(FileNotFoundError), files.write_atomically(path):
         pass
     assert path.read_text() == "old"
 
@@ -55,7 +55,7 @@ def test_temporary_file_of_a_killed_process_is_overwritten(tmp_path):
 
 def test_two_unique_temporary_files_of_one_path_differ(tmp_path):
     path = tmp_path / "file.txt"
-    with files.written(path, unique=True) as first, files.written(path, unique=True) as second:
+    with files.write_atomically(path, unique=True) as first, files.write_atomically(path, unique=True) as second:
         assert first != second
         first.write_text("first")
         second.write_text("second")

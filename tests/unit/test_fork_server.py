@@ -159,8 +159,8 @@ def test_a_job_ends_as_a_process_of_its_own_ends(server, program, body):
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_job_computes_with_as_many_threads_as_a_process_of_its_own(server, program, number):
     body = f"""
-from masquerade.core import threads
-threads.limit({number})
+from masquerade.core import process
+process.limit({number})
 import numpy, scipy.linalg, threadpoolctl, torch
 pools = sorted(set((pool["internal_api"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()))
 print(torch.get_num_threads(), torch.get_num_interop_threads(), pools)
@@ -399,8 +399,8 @@ STATE = (
     GPU
     + """
 import json, logging, random, signal, threading, numpy
-from masquerade.core import threads
-threads.limit(1)
+from masquerade.core import process
+process.limit(1)
 print(json.dumps({
     "argv": sys.argv, "directory": os.getcwd(), "path": sys.path, "left": [hasattr(sys.modules["__main__"], "left")],
     "environment": {key: value for key, value in sorted(os.environ.items())
@@ -416,7 +416,7 @@ logging.basicConfig(level=logging.DEBUG)
 random.seed(0), numpy.random.seed(0), torch.manual_seed(3), torch.set_grad_enabled(False)
 torch.set_deterministic_debug_mode("error")
 import masquerade.core.statistics
-masquerade.core.threads.limit(2)
+masquerade.core.process.limit_threads(2)
 os.environ["LEFT"], sys.path[:] = "1", []
 signal.signal(signal.SIGUSR1, lambda *_: None)
 sys.stderr.write("to the log\\n")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade.core import measurements
+from masquerade.core import face_tables
 from masquerade.core.errors import ArchiveError, CheckpointError, MasqueradeError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.params import loading
@@ -36,16 +36,16 @@ def test_a_group_of_people_that_0_9_did_not_state_is_refused_with_the_name_of_th
 
 
 def test_measurements_of_0_9_are_read():
-    table = measurements.read(WRITTEN / "measurements.parquet")
+    table = face_tables.read(WRITTEN / "measurements.parquet")
     assert table["id"].tolist() == ["p0_0", "p1_0", "p2_0"]
-    assert measurements.stack(table["dlib_face.embedding"])[:2].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert face_tables.stack(table["dlib_face.embedding"])[:2].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert table["mtcnn.found"].tolist()[:2] == [1, 0]
-    assert measurements.size(WRITTEN / "measurements.parquet") == 16
+    assert face_tables.read_size(WRITTEN / "measurements.parquet") == 16
 
 
 def test_what_measurements_of_0_9_do_not_state_is_refused_with_their_name():
     with pytest.raises(ArchiveError, match=r"measurements\.parquet does not give the statement of its method"):
-        measurements.statement(WRITTEN / "measurements.parquet")
+        face_tables.read_statement(WRITTEN / "measurements.parquet")
 
 
 def test_a_checkpoint_of_0_9_is_read():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from masquerade.core import fingerprints, git
+from masquerade.core import fingerprints
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import revision, versioning
 from masquerade.lineage.history import LineageError
@@ -29,9 +29,9 @@ def repository_at(folder: Path) -> str:
 @pytest.fixture
 def recorded_commit():
     """The commit that a job in the current folder records."""
-    fingerprints.commit.cache_clear()
-    yield fingerprints.commit
-    fingerprints.commit.cache_clear()
+    fingerprints.describe_commit.cache_clear()
+    yield fingerprints.describe_commit
+    fingerprints.describe_commit.cache_clear()
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_copy_without_git_inside_another_repository_has_no_revisions_and_no_me
 def test_an_experiment_of_dvc_in_a_copy_without_git_is_refused_with_the_remedy(copy, monkeypatch):
     """DVC finds the repository around the copy, and would start from its commit."""
     (copy / "params.yaml").write_text("scale: tiny\n")
-    monkeypatch.setenv(checks.BASELINE, git.run(copy.parent, "rev-parse", "HEAD").stdout.strip())
+    monkeypatch.setenv(checks.BASELINE, fingerprints.run_git(copy.parent, "rev-parse", "HEAD").stdout.strip())
     with pytest.raises(ParameterError, match=r"Run `dvc exp run` in a clone of Masquerade, which has a \.git"):
         checks.check_experiment(copy)
 
@@ -87,4 +87,4 @@ def test_a_submodule_and_a_worktree_have_their_own_commit(tmp_path, recorded_com
     monkeypatch.chdir(inner)
     assert recorded_commit() == commit
     (inner / "params.yaml").write_text("scale: mini\n")
-    assert git.run(inner, "status", "--porcelain").stdout == " M params.yaml\n"
+    assert fingerprints.run_git(inner, "status", "--porcelain").stdout == " M params.yaml\n"

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from masquerade.core import determinism
+from masquerade.core import seeding
 from masquerade.pipeline import plan
 
 
@@ -72,7 +72,7 @@ def test_falco_of_the_published_architecture_runs(gpu, tmp_path, monkeypatch):
     *files, knobs, variant = case
     once = *files, knobs.model_copy(update={"steps": 1}), variant
     monkeypatch.setattr(gpu.falco, "published", lambda folder, size: once)
-    monkeypatch.setenv(determinism.VARIABLE, "1")
+    monkeypatch.setenv(seeding.DETERMINISM_VARIABLE, "1")
     numbers = {"falco, deterministic": ((0, 1),), "falco": ((1, 1),)}  # TF32 needs a GPU
     monkeypatch.setattr(gpu, "MODES", {name: (*gpu.MODES[name][:2], pair) for name, pair in numbers.items()})
     rows = list(gpu.falco_rows(64))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.core import discovery, measurements
+from masquerade.core import discovery, face_tables
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.core.keys import Digits
@@ -82,7 +82,7 @@ def attacked(originals, tmp_path, cls=Turn, **changes):
     source = tmp_path / "source.parquet"
     measuring.measure(originals.path, source, {"angle": judge}, ["validation", "test"], progress=False)
     attacks = key_attacks.KeyAttacks(
-        originals, FaceArchive(tmp_path / "hidden.zip"), method, judge, measurements.read(source), "validation",
+        originals, FaceArchive(tmp_path / "hidden.zip"), method, judge, face_tables.read(source), "validation",
         SETTINGS.model_copy(update=changes), draws=50,
     )  # fmt: skip
     return attacks.results()

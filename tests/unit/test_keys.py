@@ -40,10 +40,10 @@ def test_one_value_a_different_key_is_computed():
         asked.append(key)
         return np.array([len(key)])
 
-    assert keys.stacked([b"a", b"bc", b"a"], of).tolist() == [[1], [2], [1]]
+    assert keys.stack_per_key([b"a", b"bc", b"a"], of).tolist() == [[1], [2], [1]]
     assert asked == [b"a", b"bc"]
     with pytest.raises(KeyFormatError, match="a key for each picture"):
-        keys.stacked(None, of)
+        keys.stack_per_key(None, of)
 
 
 @given(st.integers(0, 999_999))
@@ -69,7 +69,7 @@ def test_scrypt_derives_32_bytes_from_a_secret_of_any_length():
 
 def test_expansion_is_hkdf():
     # RFC 5869, test case 3: zero-length salt and info
-    assert keys.expanded(b"\x0b" * 22, 42, "").hex() == (
+    assert keys.expand(b"\x0b" * 22, 42, "").hex() == (
         "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
     )
-    assert keys.expanded(b"k" * 32, 16, "one") != keys.expanded(b"k" * 32, 16, "two")
+    assert keys.expand(b"k" * 32, 16, "one") != keys.expand(b"k" * 32, 16, "two")

@@ -24,7 +24,7 @@ from masquerade.backbones.landmarks.training import (
 )
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
-from masquerade.core.seeding import generator
+from masquerade.core.seeding import make_generator
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
 
 
@@ -77,7 +77,7 @@ def test_mirroring_twice_restores_the_points():
 
 def symmetrical_person(number):
     """A drawn person whose right half is the mirror image of the left one."""
-    person, names = sample_person(generator(3, number)), template().local_names
+    person, names = sample_person(make_generator(3, number)), template().local_names
     local = person.local.copy()
     for place, name in enumerate(names):
         if name.startswith("l-"):
@@ -93,7 +93,7 @@ def test_face_turned_the_other_way_has_mirrored_points():
     still = Conditions(yaw=0, pitch=0, roll=0, jitter=0, light=0, noise=0, blur=0, occlusion=0)
     for number in range(3):
         body = Body(symmetrical_person(number))
-        shot = dataclasses.replace(sample_shot(generator(4, number), body.person, still), pitch=4.0, actions={})
+        shot = dataclasses.replace(sample_shot(make_generator(4, number), body.person, still), pitch=4.0, actions={})
         right, left = (
             torch.from_numpy(Head(body, dataclasses.replace(shot, yaw=yaw, roll=roll), size).landmarks()).double()
             for yaw, roll in ((18.0, 5.0), (-18.0, -5.0))

@@ -134,7 +134,7 @@ def test_command_that_is_ended_by_the_requeue_it_asked_for_is_no_error(tmp_path,
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(subprocess.CalledProcessError) as raised:
         subprocess.check_call(["scontrol", command, "7"])
-    assert bool(process.requeued(raised.value)) == ended
+    assert bool(process.find_requeue(raised.value)) == ended
 
 
 @pytest.mark.parametrize("cause", [SystemExit(-1), subprocess.CalledProcessError(-15, ["scontrol", "requeue", "7"])])
@@ -145,8 +145,8 @@ def test_compiled_code_that_is_imported_when_the_job_is_requeued_hides_the_reaso
             raise ImportError("initialization failed") from cause
         except ImportError:
             raise RuntimeError("the model cannot be loaded")  # noqa: B904 - a cause that Python keeps as the context
-    assert process.requeued(raised.value)
-    assert not process.requeued(ImportError("initialization failed"))
+    assert process.find_requeue(raised.value)
+    assert not process.find_requeue(ImportError("initialization failed"))
 
 
 def test_requeued_program_ends_without_a_result(program, monkeypatch):

@@ -46,7 +46,7 @@ def fingerprints(package):
 
 
 def test_closure_follows_imports_and_nothing_else(package):
-    assert {path.name for path in lineage.closure(package / "step.py")} == {
+    assert {path.name for path in lineage.find_closure(package / "step.py")} == {
         "step.py",
         "__init__.py",
         "a.py",
@@ -90,7 +90,7 @@ def test_unchanged_fingerprints_are_not_written_again(package):
 
 def test_next_process_reuses_the_cached_imports(package, monkeypatch):
     before = fingerprints(package)
-    monkeypatch.setattr(lineage, "_imported", None)  # a call would fail: the imports must come from the cache
+    monkeypatch.setattr(lineage, "_list_imports", None)  # a call would fail: the imports must come from the cache
     assert fingerprints(package) == before
 
 
@@ -102,13 +102,13 @@ def test_damaged_cache_is_ignored(package):
 
 def test_closure_of_a_method_excludes_other_methods(root):
     methods = root / "src/masquerade/methods"
-    names = {path.name for path in lineage.closure(methods / "gaussian_blur.py")}
+    names = {path.name for path in lineage.find_closure(methods / "gaussian_blur.py")}
     assert "gaussian_blur.py" in names
     assert "identitydp.py" not in names
 
 
 def test_tracking_and_launcher_are_outside_the_closure_of_a_step(root):
-    names = {path.name for path in lineage.closure(root / "workflow/scripts/train.py")}
+    names = {path.name for path in lineage.find_closure(root / "workflow/scripts/train.py")}
     assert {"train.py", "program.py"} <= names
     assert not {"tracking.py", "publishing.py", "launch.py"} & names
 

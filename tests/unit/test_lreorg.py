@@ -211,7 +211,7 @@ class TestMethod:
     def test_views_are_other_draws_and_the_steps_of_recovery(self, folder, trained, faces):
         views = built(folder, trained).views(faces)
         assert set(views) == {"draw.1", "draw.2", "draw.3", "plus.gender"}
-        seed = seeding.derive(2, "lreorg", "draw")
+        seed = seeding.derive_seed(2, "lreorg", "draw")
         np.testing.assert_array_equal(views["draw.2"], built(folder, trained).anonymize(faces, seed))
         assert not np.array_equal(views["draw.1"], views["draw.2"])
         assert built(folder, trained, keep=[]).views(faces) == {}

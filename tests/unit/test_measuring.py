@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from masquerade.core import measurements
+from masquerade.core import face_tables
 from masquerade.core.errors import ArchiveError, ProtocolError
+from masquerade.core.face_tables import stack
 from masquerade.core.images import ArchiveWriter, to_float
-from masquerade.core.measurements import stack
 from masquerade.judges import Judge
 from masquerade.metrics import Metric
 from masquerade.metrics._values import mean
@@ -73,7 +73,7 @@ def derived(tmp_path):
 
 def test_rows_keep_the_order_of_the_archive_and_refused_rows_stay(source, derived, tmp_path):
     measuring.measure(derived, tmp_path / "m.parquet", means(), batch=2, source=source)
-    table = measurements.read(tmp_path / "m.parquet")
+    table = face_tables.read(tmp_path / "m.parquet")
     assert table["id"].tolist() == ["d3", "d2", "d1", "d0"]
     assert table["source_id"].tolist() == ["s3", "s2", "s1", "s0"]
     assert table["status"].tolist() == ["ok", "refused", "ok", "ok"]
@@ -87,7 +87,7 @@ def test_rows_keep_the_order_of_the_archive_and_refused_rows_stay(source, derive
 
 def test_values_and_references_belong_to_their_faces(source, derived, tmp_path):
     measuring.measure(derived, tmp_path / "m.parquet", means(), batch=2, source=source)
-    table = measurements.read(tmp_path / "m.parquet").set_index("id")
+    table = face_tables.read(tmp_path / "m.parquet").set_index("id")
     for number in (3, 1, 0):
         original, inverted = to_float(PICTURES[number]), to_float(255 - PICTURES[number])
         row = table.loc[f"d{number}"]
@@ -101,7 +101,7 @@ def test_values_and_references_belong_to_their_faces(source, derived, tmp_path):
 def test_the_batch_size_changes_nothing(batch, source, derived, tmp_path):
     for size, name in ((4, "one"), (batch, "other")):
         measuring.measure(derived, tmp_path / f"{name}.parquet", means(), batch=size, source=source)
-    pd.testing.assert_frame_equal(*(measurements.read(tmp_path / f"{name}.parquet") for name in ("one", "other")))
+    pd.testing.assert_frame_equal(*(face_tables.read(tmp_path / f"{name}.parquet") for name in ("one", "other")))
 
 
 def test_the_same_measurements_are_the_same_bytes(source, tmp_path):
@@ -113,7 +113,7 @@ def test_the_same_measurements_are_the_same_bytes(source, tmp_path):
 def test_only_the_named_splits_are_measured_and_without_a_source_nothing_is_compared(source, tmp_path):
     for parts, ids in ((["test"], ["s0", "s1", "s2", "s3"]), (["train", "validation"], ["s4"])):
         measuring.measure(source, tmp_path / "m.parquet", means(), parts=parts)
-        table = measurements.read(tmp_path / "m.parquet")
+        table = face_tables.read(tmp_path / "m.parquet")
         assert table["id"].tolist() == ids
         assert "means.difference" not in table
 
@@ -121,7 +121,7 @@ def test_only_the_named_splits_are_measured_and_without_a_source_nothing_is_comp
 def test_originals_keep_their_annotations_and_derived_faces_have_none(source, derived, tmp_path):
     measuring.measure(source, tmp_path / "m_source.parquet", means())
     measuring.measure(derived, tmp_path / "m_derived.parquet", means(), source=source)
-    originals, others = (measurements.read(tmp_path / f"m_{name}.parquet") for name in ("source", "derived"))
+    originals, others = (face_tables.read(tmp_path / f"m_{name}.parquet") for name in ("source", "derived"))
     assert originals["attribute.Young"].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
     assert "attribute.age" not in originals, "an annotation is true or false"
     assert not [name for name in others if name.startswith("attribute.")], "derived faces have no annotations"
@@ -134,7 +134,7 @@ def test_set_with_refused_faces_only_can_be_measured(tmp_path):
     with ArchiveWriter(tmp_path / "none.zip") as out:
         out.add(None, {"id": "a", "identity": "", "split": "test"} | REFUSED)
     measuring.measure(tmp_path / "none.zip", tmp_path / "m.parquet", means())
-    table = measurements.read(tmp_path / "m.parquet")
+    table = face_tables.read(tmp_path / "m.parquet")
     assert {f"means.{name}" for name in Means.quantities} <= set(table)
     assert np.isnan(stack(table["means.color"])).tolist() == [[True, True, True]]
 
@@ -217,7 +217,7 @@ def test_a_damaged_file_is_refused_by_name(damage, source, tmp_path):
     else:
         path.unlink()
     with pytest.raises(ArchiveError, match=re.escape(str(path))):
-        measurements.read(path)
+        face_tables.read(path)
 
 
 def test_thread_count_is_restored(source, tmp_path, monkeypatch):
@@ -245,16 +245,16 @@ def test_thread_count_is_restored(source, tmp_path, monkeypatch):
 
 def test_size_of_the_pictures_is_stored_and_required(source, derived, tmp_path):
     measuring.measure(derived, tmp_path / "m.parquet", means(), source=source)
-    assert measurements.size(tmp_path / "m.parquet") == 16
+    assert face_tables.read_size(tmp_path / "m.parquet") == 16
     pq.write_table(
         pq.read_table(tmp_path / "m.parquet").replace_schema_metadata({"masquerade": "{}"}), tmp_path / "old"
     )
     with pytest.raises(ArchiveError, match="does not give the size of its pictures"):
-        measurements.size(tmp_path / "old")
+        face_tables.read_size(tmp_path / "old")
     with ArchiveWriter(tmp_path / "none.zip") as out:
         out.add(None, {"id": "d", "identity": "p", "split": "test", "source_id": "s0"} | REFUSED)
     measuring.measure(tmp_path / "none.zip", tmp_path / "none.parquet", means(), source=source)
-    assert measurements.size(tmp_path / "none.parquet") is None
+    assert face_tables.read_size(tmp_path / "none.parquet") is None
 
 
 @pytest.fixture

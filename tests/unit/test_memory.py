@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import resource
 import numpy as np
-from masquerade.core import memory
+from masquerade.core import process
 {call}
 def cleared():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

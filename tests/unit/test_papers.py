@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from masquerade.core import csv_files
+from masquerade.core import files
 from masquerade.core.errors import ReferenceFileError
 from masquerade.papers import evasion, latex, markdown, reference, tables
 from masquerade.papers.context import Context
@@ -180,7 +180,7 @@ class TestTables:
         line = replace(result.lines[0], row=result.lines[0].row.model_copy(update={"title": "=1+1"}))
         text = replace(result, lines=(line,)).csv()
         assert text.splitlines()[1].startswith('"\'=1+1",')
-        assert {record["row"] for record in csv_files.rows(text)} == {"=1+1"}
+        assert {record["row"] for record in files.parse_csv(text)} == {"=1+1"}
 
     def test_latex_is_balanced_escaped_and_rectangular(self, result):
         text = latex.table(result)

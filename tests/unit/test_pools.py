@@ -9,14 +9,14 @@ import time
 import psutil
 import pytest
 
-from masquerade.core import pools, threads
+from masquerade.core import process
 from masquerade.core.errors import MasqueradeError
 
 PROGRAM = """
 import os, signal, time
-from masquerade.core import pools
+from masquerade.core import process
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in the background, which ignores it
-with pools.beside(1) as pool:
+with process.beside(1) as pool:
     print(pool.submit(os.getpid).result(), flush=True)
     time.sleep(600)
 """
@@ -43,19 +43,19 @@ def test_a_process_ends_with_its_parent_and_says_nothing(number):
 
 
 def test_a_killed_process_is_explained():
-    with pytest.raises(MasqueradeError, match="Is the memory full"), pools.beside(2) as pool:
+    with pytest.raises(MasqueradeError, match="Is the memory full"), process.open_pool(2) as pool:
         os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)
         pool.submit(os.getpid).result()
 
 
 def test_work_that_has_not_begun_is_dropped():
     began = time.monotonic()
-    with pools.beside(1) as pool:
+    with process.open_pool(1) as pool:
         for _ in range(100):
             pool.submit(time.sleep, 1)
     assert time.monotonic() - began < 60
 
 
 def test_a_process_has_one_thread():
-    with pools.beside(1) as pool:
-        assert pool.submit(os.getenv, threads.VARIABLES[0]).result() == "1"
+    with process.open_pool(1) as pool:
+        assert pool.submit(os.getenv, process.THREAD_VARIABLES[0]).result() == "1"

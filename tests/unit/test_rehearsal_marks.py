@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade.core import features_file, files, measurements, rehearsal
+from masquerade.core import face_tables, files, rehearsal
 from masquerade.core.errors import RehearsalError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.papers.context import Context
@@ -75,8 +75,8 @@ def attacked(folder: Path) -> Path:
 KINDS = {
     "checkpoint": (checkpoint, checkpoints.load_checkpoint),
     "archive": (archive, FaceArchive),
-    "measurements": (measured, measurements.read),
-    "features": (taken_apart, features_file.read),
+    "measurements": (measured, face_tables.read),
+    "features": (taken_apart, face_tables.read_features),
     "attacks": (attacked, files.read_json),
 }
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from masquerade.core import csv_files
+from masquerade.core import files
 from masquerade.core.errors import MasqueradeError, PictureError
 from masquerade.faces.photographs.names import safe_id
 from masquerade.pipeline import reports
@@ -24,7 +24,7 @@ def saved(rows: list[dict[str, str]], columns: list[str], delimiter: str, encodi
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, delimiter=delimiter, extrasaction="ignore")
     writer.writeheader()
-    writer.writerows({column: csv_files.guard(cell) for column, cell in row.items()} for row in rows)
+    writer.writerows({column: files.guard_formula(cell) for column, cell in row.items()} for row in rows)
     return (first + text.getvalue()).encode(encoding)
 
 

@@ -134,7 +134,7 @@ def test_heads_that_do_not_divide_the_width_are_refused():
 
 
 def test_password_is_the_normal_quantile_of_the_derived_bytes():
-    derived = np.frombuffer(keys.expanded(b"k" * 32, 8 * 7, "riddle password"), dtype=">u8")
+    derived = np.frombuffer(keys.expand(b"k" * 32, 8 * 7, "riddle password"), dtype=">u8")
     expected = stats.norm.ppf(((derived >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53)
     np.testing.assert_allclose(password.of(b"k" * 32, 7), expected, rtol=1e-6)
 

@@ -19,21 +19,21 @@ SALT = "00112233445566778899aabbccddeeff"
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
 def test_a_salted_key_is_a_key_of_the_same_kind_and_differs_by_key_and_salt(kind):
     mine, yours = kind.experiment(1), kind.experiment(2)
-    many = [kind.salted(key, bytes([number]) * 16) for key in (mine, yours) for number in range(20)]
+    many = [kind.add_salt(key, bytes([number]) * 16) for key in (mine, yours) for number in range(20)]
     assert {len(key) for key in many} == {len(mine)}
     assert len(set(many)) > 38, "16 bits and six digits may meet once by chance"
-    assert kind.salted(mine, b"salt" * 4) == kind.salted(mine, b"salt" * 4)
+    assert kind.add_salt(mine, b"salt" * 4) == kind.add_salt(mine, b"salt" * 4)
     assert mine not in many
 
 
 def test_a_salted_key_is_hkdf_of_key_and_salt():
     expected = HKDF(hashes.SHA256(), 32, salt=None, info=f"picture {SALT}".encode()).derive(b"k" * 32)
-    assert keys.Secret().salted(b"k" * 32, bytes.fromhex(SALT)) == expected
+    assert keys.Secret().add_salt(b"k" * 32, bytes.fromhex(SALT)) == expected
 
 
 def test_salted_digits_are_spread_evenly():
     kind = keys.Digits(1)
-    drawn = [int(kind.salted(b"7", number.to_bytes(16, "big"))) for number in range(2000)]
+    drawn = [int(kind.add_salt(b"7", number.to_bytes(16, "big"))) for number in range(2000)]
     counts = np.bincount(drawn, minlength=10)
     assert counts.min() > 150, "200 are expected of each digit; 150 is 3.7 standard deviations below"
     assert counts.max() < 250
@@ -83,7 +83,7 @@ def test_a_face_with_a_salt_has_a_key_of_its_own():
     every = PersonalKey(kind, secret).of_faces(faces(listed, ["none"] * 5))
     key = kind.of(secret)
     assert every[0] == every[1] == key
-    assert every[2] == every[4] == kind.salted(key, bytes.fromhex(SALT))
+    assert every[2] == every[4] == kind.add_salt(key, bytes.fromhex(SALT))
     assert len(set(every)) == 3
 
 

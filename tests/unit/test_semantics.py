@@ -195,12 +195,12 @@ def test_zero_shot_predicts_attributes_from_sentences():
 def test_every_prompt_is_in_the_words_of_the_captions():
     """The two sides of an attribute have no sentence in common, and captions of drawn people hold all their words."""
     from drawnpeople import attributes, sampling, shot
-    from masquerade.core.seeding import generator
+    from masquerade.core.seeding import make_generator
 
     said = set()
     for number in range(1500):
-        person = sampling.sample_person(generator(8, number))
-        text = attributes.caption(person, shot.sample_shot(generator(9, number), person, shot.STUDIO))
+        person = sampling.sample_person(make_generator(8, number))
+        text = attributes.caption(person, shot.sample_shot(make_generator(9, number), person, shot.STUDIO))
         said |= set(semantics.words_of(text))
     for name, (place, yes, no) in quality.PROMPTS.items():
         assert name in attributes.NAMES

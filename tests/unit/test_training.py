@@ -27,7 +27,7 @@ class Line:
         self.fail_at = None
 
     def step(self, step):
-        draw = seeding.generator(0, "line", step)
+        draw = seeding.make_generator(0, "line", step)
         x = torch.from_numpy(draw.normal(size=(16, 3))).float()
         loss = (self.network(x) - x.sum(1, keepdim=True)).square().mean()
         self.optimizers["adam"].zero_grad()

@@ -31,7 +31,7 @@ def encodings(secret: bytes) -> dict[str, bytes]:
     }
     for name, value in {
         "secret": secret,
-        "key": keys.stretched(secret),
+        "key": keys.stretch(secret),
         "sha256": hashlib.sha256(secret).digest(),
         "md5": hashlib.md5(secret).digest(),
     }.items():
@@ -88,7 +88,7 @@ def test_search_finds_an_encoded_secret(tmp_path):
     (tmp_path / "log").write_text(f"key={base64.b64encode(b'x' + CANARY).decode()}")
     with zipfile.ZipFile(tmp_path / "archive.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("note", CANARY)
-    (tmp_path / "derived").write_text(keys.stretched(CANARY).hex())
+    (tmp_path / "derived").write_text(keys.stretch(CANARY).hex())
     (tmp_path / "innocent").write_text("a bird sang")
     files = {line.split(":")[0] for line in leaks(tmp_path, CANARY, tmp_path / "key")}
     assert files == {"log", "archive.zip", "derived"}

@@ -12,7 +12,7 @@ given = program.arguments(
 
 
 def work(run) -> None:
-    from masquerade.core import measurements
+    from masquerade.core import face_tables
     from masquerade.core.images import FaceArchive
     from masquerade.params.informed import InformedSettings
     from masquerade.pipeline import informed
@@ -27,7 +27,7 @@ def work(run) -> None:
     attacks = informed.attacks(given.names.split(","), given.params, given.backbones, given.attackers)
     clear = informed.recognizers(settings.judges, given.params, given.backbones)
     results = informed.attack(attacks, scenes, clear, settings.far)
-    measurements.write(results, given.outputs[0])
+    face_tables.write_table(results, given.outputs[0])
     run.log(0, informed.found(results))
     for name, picture in informed.samples(attacks, scenes).items():
         run.picture(name, picture)

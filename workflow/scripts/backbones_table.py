@@ -9,7 +9,7 @@ def work(_) -> None:
     from masquerade.core import files, fingerprints
     from masquerade.papers import backbones_table
 
-    page = backbones_table.markdown(files.read_numbers(given.qualities), given.params, fingerprints.commit())
+    page = backbones_table.markdown(files.read_numbers(given.qualities), given.params, fingerprints.describe_commit())
     files.write_text(given.outputs[0], page)
 
 

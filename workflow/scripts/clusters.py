@@ -6,13 +6,13 @@ given = program.arguments(__doc__, files=("declared",), lists=("features",), wor
 
 
 def work(run) -> None:
-    from masquerade.core import features_file
+    from masquerade.core import face_tables
     from masquerade.papers import clusters, reference
     from masquerade.papers.context import Context, skip_reasons
 
     context = Context.of(given.params)
     figure = reference.load(given.declared, context.latent_stand_ins)
-    seeds = [features_file.read(path) for path in given.features]
+    seeds = [face_tables.read_features(path) for path in given.features]
     clusters.clusters(figure, seeds, skip_reasons(given.skipped), context, given.outputs)
     run.artifact(given.outputs[0])
 

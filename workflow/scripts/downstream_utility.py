@@ -7,7 +7,7 @@ given = program.arguments(__doc__, files=("faces", "anonymized", "state"), words
 
 def work(run) -> None:
     from masquerade.backbones.landmarks import LandmarksSettings
-    from masquerade.core import measurements
+    from masquerade.core import face_tables
     from masquerade.core.images import FaceArchive
     from masquerade.params.informed import UtilitySettings
     from masquerade.pipeline import downstream_utility
@@ -23,7 +23,7 @@ def work(run) -> None:
         given.threads,
         run.log,
     )
-    measurements.write(frame, given.outputs[0])
+    face_tables.write_table(frame, given.outputs[0])
     means = frame[["landmark_error", "found", "overlap"]].astype(float).mean()
     run.log(settings.landmark_steps + settings.detector_steps, means.to_dict())
     given.state.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ given = program.arguments(
 
 
 def work(run) -> None:
-    from masquerade.core import files, measurements
+    from masquerade.core import face_tables, files
     from masquerade.core.images import FaceArchive
     from masquerade.params.blocks import AttackSettings
     from masquerade.pipeline.key_attacks import KeyAttacks
@@ -17,7 +17,7 @@ def work(run) -> None:
     settings = params.settings("attacks", AttackSettings)
     attacks = KeyAttacks(
         FaceArchive(given.faces), FaceArchive(given.anonymized), program.method(given),
-        params.build("judges", settings.judge, given.judged), measurements.read(given.source),
+        params.build("judges", settings.judge, given.judged), face_tables.read(given.source),
         params["matrix.calibrate_on"], settings, params["bootstrap.draws"],
     )  # fmt: skip
     results = attacks.results()

@@ -13,7 +13,7 @@ given = program.arguments(
 def work(run) -> None:
     from dataclasses import fields
 
-    from masquerade.core import files, measurements
+    from masquerade.core import face_tables, files
     from masquerade.pipeline import evaluation
     from masquerade.pipeline.evaluation import CellFiles
 
@@ -24,7 +24,7 @@ def work(run) -> None:
     metrics = {name: params.build("metrics", name) for name in params["metrics"]}
     measured = evaluation.evidence(cell_files, params["matrix.calibrate_on"], params["bootstrap.draws"])
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
-    statement = measurements.statement(given.derived) | evaluation.counts(measured.derived)
+    statement = face_tables.read_statement(given.derived) | evaluation.counts(measured.derived)
     row = evaluation.row(program.cell(given), statement, values, attempts, cell_files.own())
     files.write_json(given.outputs[0], row)
     run.log(0, evaluation.numbers(values))

@@ -8,9 +8,8 @@ from typing import Annotated
 import yaml
 from pydantic import AfterValidator, Field, ValidationError
 
-from masquerade.core.errors import AssetError
+from masquerade.core.errors import AssetError, suggest_nearest
 from masquerade.core.settings import Name, Settings
-from masquerade.core.suggestions import nearest
 
 FILE = Path(__file__).with_name("registry.yaml")
 
@@ -197,5 +196,5 @@ def asset(role: str) -> Asset:
     """The entry of a role. Raises AssetError naming the known roles."""
     known = registry()
     if role not in known:
-        raise AssetError(f"There is no asset '{role}'. {nearest(role, known)}")
+        raise AssetError(f"There is no asset '{role}'. {suggest_nearest(role, known)}")
     return known[role]

@@ -62,8 +62,8 @@ class AttackTask:
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss and the share of pictures whose person has the largest logit."""
-        draw = seeding.generator(self.seed, "attack", step)
-        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        draw = seeding.make_generator(self.seed, "attack", step)
+        torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
         logits = self.head(self.recognizer(images), labels)

@@ -41,7 +41,7 @@ class RestorationTask:
 
     def step(self, step: int) -> dict[str, float]:
         """One update on pictures of which half are mirrored."""
-        draw = seeding.generator(self.seed, "restoration", step)
+        draw = seeding.make_generator(self.seed, "restoration", step)
         rows = torch.from_numpy(draw.integers(0, len(self.clear), self.params.batch))
         turned = torch.from_numpy(draw.random(len(rows)) < 0.5)[:, None, None, None]
         given, wanted = (

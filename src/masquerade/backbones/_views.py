@@ -119,7 +119,7 @@ class DenseTask:
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses and the learning rate."""
-        draw = seeding.generator(self.seed, "views", step)
+        draw = seeding.make_generator(self.seed, "views", step)
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         views = Views.sampled(draw, len(chosen))
         losses = self.losses(views, self.pictures[chosen], self.targets[chosen])

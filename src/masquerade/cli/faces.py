@@ -25,9 +25,9 @@ def faces(
     from PIL import Image
 
     from drawnpeople.sheet import sheet
-    from masquerade.core.files import written
+    from masquerade.core.files import write_atomically
 
     picture = Image.fromarray(sheet(people, size, seed, wild))
-    with written(output) as path:
+    with write_atomically(output) as path:
         picture.save(path, format=kind, quality=QUALITY)
     typer.echo(f"{output}: {people} people, seed {seed}")

@@ -31,9 +31,8 @@ from masquerade.cli import (
     tables,
     weights,
 )
-from masquerade.core import determinism, files, memory
-from masquerade.core.errors import MasqueradeError
-from masquerade.core.packages import naming_missing_packages
+from masquerade.core import files, process, seeding
+from masquerade.core.errors import MasqueradeError, explain_missing_packages
 
 if TYPE_CHECKING:
     from masquerade.pipeline.photographs.anonymizer import Anonymizer
@@ -77,11 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     words = [_at_home(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     _print_every_name()
-    memory.keep_freed()
+    process.keep_freed_memory()
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
         _check_sources()
-        with naming_missing_packages(), determinism.explained(), ending.orderly():
+        with explain_missing_packages(), seeding.explain_nondeterminism(), ending.orderly():
             app(words)
     except (MasqueradeError, OSError) as error:
         if "--debug" in words:
@@ -94,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _at_home(word: str) -> str:
     """The word with the home folder in place of ``~``, also in ``--output=~/x``, where a shell leaves it."""
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
-    return f"{option}{equals}{files.at_home(value)}" if value.startswith("~") else word
+    return f"{option}{equals}{files.expand_home(value)}" if value.startswith("~") else word
 
 
 def _print_every_name() -> None:

@@ -82,6 +82,6 @@ def save(drawing: "Drawing", outputs: Sequence[Path], dpi: int) -> None:
 
     no_metadata: dict[str, dict[str, None]] = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
     for path in map(Path, outputs):
-        with files.written(path) as temporary:
+        with files.write_atomically(path) as temporary:
             drawing.savefig(temporary, format=path.suffix[1:], dpi=dpi, metadata=no_metadata[path.suffix])
     plt.close(drawing)

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from masquerade.core.errors import ProtocolError
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import ProtocolError, suggest_nearest
 
 PACKAGE = Path(__file__).parents[1]
 CONTENTS = {
@@ -65,7 +64,7 @@ def _stated_names(path: Path) -> Iterator[str]:
 def module_path(room: str, name: str) -> Path:
     """The file that defines ``name`` in ``room``. Raises ProtocolError, which names the nearest known one."""
     if name not in names(room):
-        raise ProtocolError(f"There is no '{name}' in {room}/. {nearest(name, names(room))}")
+        raise ProtocolError(f"There is no '{name}' in {room}/. {suggest_nearest(name, names(room))}")
     return _files_by_name(PACKAGE / room, f"{CONTENTS[room]}.py")[name]
 
 

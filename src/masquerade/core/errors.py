@@ -1,5 +1,8 @@
 """The errors of Masquerade. Each text says what was wrong, what is allowed, and what to do next."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 
 class MasqueradeError(Exception):
     """Base class of the errors that Masquerade raises on purpose. Programs print the text and exit with status 1."""
@@ -73,3 +76,32 @@ class WrongKey(PictureError):
 
 class KeyFormatError(MasqueradeError):
     """The method cannot use a secret. The text never repeats the secret."""
+
+
+SIMILARITY = 0.5
+"""How similar a known name must be to be suggested, from 0 to 1 (`difflib.get_close_matches`)."""
+
+
+def suggest_nearest(name: str, known: Iterable[str]) -> str:
+    """``Did you mean 'x'? Known: x, y.`` The first sentence is left out if no known name is similar."""
+    from difflib import get_close_matches  # every program imports this module, and few ask for a suggestion
+
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1, cutoff=SIMILARITY)
+    return (f"Did you mean '{close[0]}'? " if close else "") + f"Known: {', '.join(names) or 'none'}."
+
+
+@contextmanager
+def explain_missing_packages() -> Iterator[None]:
+    """Raises MissingPackage in place of an ImportError for a package from outside. It is a decorator, too."""
+    try:
+        yield
+    except ImportError as error:
+        name = (error.name or "").partition(".")[0]
+        if name in ("", __name__.partition(".")[0]):
+            raise  # a mistake in this program
+        raise MissingPackage(
+            f"The package {name} is missing or does not load ({error}). Install the packages of Masquerade: `make "
+            "environment` in a clone; elsewhere `pip install` with the wheel, and for builds with '<wheel>[pipeline]'. "
+            "`masquerade doctor` lists what is missing."
+        ) from error

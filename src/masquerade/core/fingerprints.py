@@ -1,8 +1,12 @@
-"""Hashes of files, and fingerprints of code: the import closure of a step, without comments, layout and docstrings."""
+"""Hashes of files, the commit of the working copy, and fingerprints of code.
+
+The code of a step is its import closure, without comments, layout and docstrings.
+"""
 
 import ast
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -11,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from masquerade.core import files, git
+from masquerade.core import files
 
 SOURCE = Path(__file__).parents[2]
 PACKAGES = (Path(__file__).parents[1].name, "drawnpeople")
@@ -22,7 +26,7 @@ CACHE = ".known.json"
 """The file beside the fingerprints that keeps what was parsed before. It may be deleted at any time."""
 
 
-def closure(*roots: Path) -> list[Path]:
+def find_closure(*roots: Path) -> list[Path]:
     """The given files and every module of the PACKAGES that they import, directly or indirectly.
 
     Imports inside functions count. Imports for type checkers and the RECORDERS do not.
@@ -64,7 +68,7 @@ def fingerprint(path: Path) -> str:
     return _source(path).fingerprint
 
 
-def fingerprint_of(source: str, name: str = "<source>") -> str:
+def fingerprint_source(source: str, name: str = "<source>") -> str:
     """The `fingerprint` of a file with this content. ``name`` is for the text of a SyntaxError."""
     return _without_docstrings(ast.parse(source, name))
 
@@ -87,7 +91,7 @@ def _source(path: Path) -> _Source:
     key = hashlib.sha256(_rules() + text).hexdigest()
     if key not in _known:
         tree = ast.parse(text, str(path))
-        imports = sorted(name for name in _imported(tree) if name.split(".")[0] in PACKAGES)
+        imports = sorted(name for name in _list_imports(tree) if name.split(".")[0] in PACKAGES)
         _known[key] = _Source(_without_docstrings(tree), imports)
     return _known[key]
 
@@ -98,7 +102,7 @@ def _rules() -> bytes:
     return f"{PACKAGES} {sys.version_info[:2]}".encode() + Path(__file__).read_bytes()
 
 
-def _imported(tree: ast.Module) -> set[str]:
+def _list_imports(tree: ast.Module) -> set[str]:
     names: set[str] = set()
     for node in _walk(tree):
         if isinstance(node, ast.Import):
@@ -137,7 +141,7 @@ def write_fingerprints(output: Path, roots: Iterable[Path], root: Path) -> Path:
     cache_file = output.with_name(CACHE)
     recall(cache_file)
     known = len(_known)
-    files.write_if_changed(output, _text({_relative(path, root): fingerprint(path) for path in closure(*roots)}))
+    files.write_if_changed(output, _text({_relative(path, root): fingerprint(path) for path in find_closure(*roots)}))
     if len(_known) > known:
         files.write_if_changed(cache_file, json.dumps(_known))
     return output
@@ -178,7 +182,7 @@ def sha256(path: Path) -> str:
 
 
 @cache
-def commit() -> str:
+def describe_commit() -> str:
     """The commit of the current folder, with ``+`` if it has uncommitted changes.
 
     'unknown' for a folder without ``.git``, such as a copy of the files inside another repository. Changes of dvc.lock
@@ -186,9 +190,37 @@ def commit() -> str:
     reads the files of a fresh clone each time, because they are as old as the index.
     """
     try:
-        head = git.run(Path(), "rev-parse", "HEAD")
+        head = run_git(Path(), "rev-parse", "HEAD")
         written = [f":(top,exclude){name}" for name in ("dvc.lock", "records")]
-        changed = git.run(Path(), "status", "--porcelain", "--untracked-files=no", "--", ":/", *written)
+        changed = run_git(Path(), "status", "--porcelain", "--untracked-files=no", "--", ":/", *written)
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return "unknown" if head.returncode or changed.returncode else f"{head.stdout.strip()}{'+' * bool(changed.stdout)}"
+
+
+GIT_VARIABLES = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_NAMESPACE",
+)
+"""Variables that name another repository. Git sets some of them for its hooks."""
+GIT_SECONDS = 60.0
+"""Seconds after which git is stopped."""
+
+
+def run_git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run git in ``root``, the top folder of a working copy. What it prints is read as UTF-8.
+
+    It fails (``returncode``) in a folder without ``.git``, also when that folder lies inside another repository: the
+    commit of that one says nothing about the code here. Raises OSError if git does not run, and
+    subprocess.TimeoutExpired after LONGEST seconds.
+    """
+    environment = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
+    environment["GIT_CEILING_DIRECTORIES"] = str(root.resolve().parent)
+    return subprocess.run(
+        ["git", *arguments], cwd=root, env=environment, capture_output=True, encoding="utf-8", errors="replace",
+        check=False, timeout=GIT_SECONDS,
+    )  # fmt: skip

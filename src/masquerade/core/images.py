@@ -90,11 +90,11 @@ def _parts(archive: Path | MemoryArchive) -> tuple[Path, Path] | tuple[io.BytesI
 
 @contextmanager
 def _written(part: Path | io.BytesIO, unique: bool = False) -> Iterator[Path | io.BytesIO]:
-    """As `files.written`; what is in memory is written in place."""
+    """As `files.write_atomically`; what is in memory is written in place."""
     if isinstance(part, io.BytesIO):
         yield part
     else:
-        with files.written(part, unique) as temporary:
+        with files.write_atomically(part, unique) as temporary:
             yield temporary
 
 

@@ -4,7 +4,9 @@ A key is bytes in memory. It is written to no log, file name, table, run or para
 from its seed, so anybody can derive it: it measures a method and protects nobody.
 """
 
+import codecs
 import hashlib
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +34,7 @@ class Keys(ABC):
         """The key of a person's secret. Raises KeyFormatError, which does not repeat the secret."""
 
     @abstractmethod
-    def salted(self, key: bytes, salt: bytes) -> bytes:
+    def add_salt(self, key: bytes, salt: bytes) -> bytes:
         """The key of one picture: it follows from a person's ``key`` and the picture's ``salt``, which is no secret.
 
         Pictures under one key have the same change in common, so they can be linked; salted ones have not.
@@ -64,7 +66,7 @@ class Digits(Keys):
             raise KeyFormatError(f"The key of this method must be {self.length} digits and nothing else.")
         return secret
 
-    def salted(self, key: bytes, salt: bytes) -> bytes:
+    def add_salt(self, key: bytes, salt: bytes) -> bytes:
         number = int.from_bytes(_with_salt(key, salt, 32), "big")  # 256 bits: the remainder is as good as uniform
         return b"%0*d" % (self.length, number % self.count)
 
@@ -89,13 +91,13 @@ class Bits(Keys):
         return _draw(seed, *purpose).bytes(self.length // 8)
 
     def of(self, secret: bytes) -> bytes:
-        return stretched(secret)[: self.length // 8]
+        return stretch(secret)[: self.length // 8]
 
-    def salted(self, key: bytes, salt: bytes) -> bytes:
+    def add_salt(self, key: bytes, salt: bytes) -> bytes:
         return _with_salt(key, salt, self.length // 8)
 
     def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
-        return {"bit": _flipped(key, number)}
+        return {"bit": _flip_bit(key, number)}
 
 
 @dataclass(frozen=True)
@@ -110,20 +112,20 @@ class Secret(Keys):
         return _draw(seed, *purpose).bytes(32)
 
     def of(self, secret: bytes) -> bytes:
-        return stretched(secret)
+        return stretch(secret)
 
-    def salted(self, key: bytes, salt: bytes) -> bytes:
+    def add_salt(self, key: bytes, salt: bytes) -> bytes:
         return _with_salt(key, salt, 32)
 
     def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
-        return {"bit": _flipped(key, number)}
+        return {"bit": _flip_bit(key, number)}
 
 
-def stretched(secret: bytes) -> bytes:
+def stretch(secret: bytes) -> bytes:
     """A 32-byte key from a pass phrase or the content of a key file, by scrypt (RFC 7914; 32 MiB, about 0.1 s).
 
     The salt of scrypt is fixed, so that the slow step runs once for all pictures; each picture's own salt comes after
-    it (`Keys.salted`). One table of guesses therefore serves against everybody: the secret must be hard to guess.
+    it (`Keys.add_salt`). One table of guesses therefore serves against everybody: the secret must be hard to guess.
     Raises KeyFormatError if it is shorter than 8 bytes.
     """
     if len(secret) < 8:
@@ -131,7 +133,7 @@ def stretched(secret: bytes) -> bytes:
     return hashlib.scrypt(secret, salt=b"masquerade key", n=2**15, r=8, p=1, maxmem=2**26, dklen=32)
 
 
-def expanded(key: bytes, length: int, purpose: str) -> bytes:
+def expand(key: bytes, length: int, purpose: str) -> bytes:
     """``length`` pseudorandom bytes (at most 8,160) from a key, by HKDF-SHA256 (RFC 5869); they differ by purpose."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -140,14 +142,14 @@ def expanded(key: bytes, length: int, purpose: str) -> bytes:
 
 
 def _with_salt(key: bytes, salt: bytes, length: int) -> bytes:
-    return expanded(key, length, f"picture {salt.hex()}")
+    return expand(key, length, f"picture {salt.hex()}")
 
 
 def _draw(seed: int, *purpose: object) -> np.random.Generator:
-    return seeding.generator(seed, "key", *purpose)
+    return seeding.make_generator(seed, "key", *purpose)
 
 
-def stacked(keys: Sequence[bytes] | None, of: Callable[[bytes], np.ndarray]) -> np.ndarray:
+def stack_per_key(keys: Sequence[bytes] | None, of: Callable[[bytes], np.ndarray]) -> np.ndarray:
     """What ``of`` gives for each key, stacked: (N, ...). It is called once for each different key.
 
     Raises KeyFormatError without keys.
@@ -158,7 +160,36 @@ def stacked(keys: Sequence[bytes] | None, of: Callable[[bytes], np.ndarray]) -> 
     return np.stack([known[key] for key in keys])
 
 
-def _flipped(key: bytes, number: int) -> bytes:
+def _flip_bit(key: bytes, number: int) -> bytes:
     """The key with one bit changed: the last for ``number`` 0, then the one before it, and so on."""
     number %= 8 * len(key)
     return (int.from_bytes(key, "big") ^ (1 << number)).to_bytes(len(key), "big")
+
+
+def normalize(secret: bytes) -> bytes:
+    """The form of a pass phrase that does not depend on the system on which it was typed.
+
+    Text in UTF-8, or in UTF-16 with its byte order mark, becomes UTF-8 without any such mark. Blanks become spaces and
+    letters with accents are composed (RFC 8265, OpaqueString: category Zs, NFC). Line ends become LF, and white space
+    at both ends goes. Other bytes lose the line ends behind them alone, as `strip_line_ends`.
+    """
+    utf_16 = secret.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = secret.decode("utf-16" if utf_16 else "utf-8").replace("\ufeff", "")
+    except UnicodeDecodeError:
+        return strip_line_ends(secret)
+    spaced = "".join(" " if unicodedata.category(sign) == "Zs" else sign for sign in text)
+    return unicodedata.normalize("NFC", "\n".join(spaced.splitlines())).strip().encode()
+
+
+def strip_line_ends(secret: bytes) -> bytes:
+    """The form that versions before the check value took: the bytes without the line ends behind them."""
+    return secret.rstrip(b"\r\n")
+
+
+def compute_check(key: bytes, salt: bytes) -> str:
+    """16 hexadecimal digits by which a key proves right or wrong: scrypt as in `keys.stretch`, with a picture's salt.
+
+    Whoever has them tests a guess of the pass phrase in about 0.2 s, and each picture anew. They do not link pictures.
+    """
+    return hashlib.scrypt(key, salt=b"masquerade check" + salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=8).hex()

@@ -29,7 +29,7 @@ def people_weights(people: np.ndarray, draws: int) -> np.ndarray:
     by sample.
     """
     distinct, rows = np.unique(people.astype(str), return_inverse=True)
-    drawn = [seeding.generator(0, "bootstrap", person).poisson(1.0, draws) for person in distinct]
+    drawn = [seeding.make_generator(0, "bootstrap", person).poisson(1.0, draws) for person in distinct]
     return np.array(drawn, dtype=np.float64).reshape(len(distinct), draws).T[:, rows]
 
 

@@ -47,7 +47,7 @@ def deal(pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, datas
         )
     people = sorted(pictures)
     room, splits = dict(sizes), {}
-    for index in seeding.generator(seed, "people", dataset).permutation(len(people)):
+    for index in seeding.make_generator(seed, "people", dataset).permutation(len(people)):
         person = people[index]
         split = next((name for name, left in room.items() if pictures[person] <= left), "train")
         splits[person] = split

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 from tqdm import tqdm
 
-from masquerade.core import pools, seeding
+from masquerade.core import process, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
 from masquerade.faces import Dataset, Record
@@ -70,7 +70,7 @@ class FFHQStar(Dataset):
                 "not resized. Set image.size to the size of the generator, or name another generator."
             )
         generator = generator.to(device())
-        pool = pools.beside(workers) if workers > 1 else nullcontext()
+        pool = process.open_pool(workers) if workers > 1 else nullcontext()
         bar = tqdm(total=self.params.pictures, unit="face", desc=self.title, mininterval=5, disable=None)
         with bar, pool as beside:
             for start in range(0, self.params.pictures, BATCH):
@@ -104,7 +104,7 @@ def _generate(generator, numbers: range, seed: int, psi: float) -> np.ndarray:
     from masquerade.backbones.generator import training
     from masquerade.core.images import to_uint8
 
-    draws = [seeding.generator(seed, "ffhq_star", number) for number in numbers]
+    draws = [seeding.make_generator(seed, "ffhq_star", number) for number in numbers]
     z = torch.zeros(BATCH, generator.style_width)
     for row, draw in enumerate(draws):
         z[row] = torch.from_numpy(draw.standard_normal(generator.style_width, dtype=np.float32))

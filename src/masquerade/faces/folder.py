@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade.core import pools
+from masquerade.core import process
 from masquerade.core.errors import PictureError
-from masquerade.core.files import at_home
+from masquerade.core.files import expand_home
 from masquerade.core.images import REFUSED
-from masquerade.core.seeding import derive
+from masquerade.core.seeding import derive_seed
 from masquerade.core.settings import Settings
 from masquerade.faces import DETAIL, Dataset, Record
 from masquerade.faces.photographs import decoding
@@ -94,7 +94,7 @@ class Folder(Dataset):
     @property
     def location(self) -> Path:
         """The folder, or the one photograph; ``~`` in it is the home folder."""
-        return at_home(self.params.path)
+        return expand_home(self.params.path)
 
     def sources(self) -> list[Path]:
         return [path for path in files(self.location) if path.is_file() and not path.is_symlink()]
@@ -129,7 +129,7 @@ class Folder(Dataset):
 
     def records_beside(self, processes: int, size: int, seed: int) -> Iterator[PhotographRecord]:
         """`records`, which so many other processes make while this one does something else."""
-        with pools.beside(processes) as pool:
+        with process.open_pool(processes) as pool:
             left, work = iter(self._files()), self._work(size, seed)
             waiting = deque(pool.submit(work, *file) for file in islice(left, AHEAD * processes))
             while waiting:
@@ -190,7 +190,7 @@ def records_of(
 
 
 def _split(identity: str, validation_share: float, seed: int) -> str:
-    return "validation" if identity and derive(seed, "split", identity) / 2**63 < validation_share else "test"
+    return "validation" if identity and derive_seed(seed, "split", identity) / 2**63 < validation_share else "test"
 
 
 @dataclass(frozen=True)

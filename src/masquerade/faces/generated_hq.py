@@ -15,7 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from masquerade.assets.packaged import packaged
-from masquerade.core import files, fingerprints, pools
+from masquerade.core import files, fingerprints, process
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import Dataset, Record
@@ -68,7 +68,7 @@ class GeneratedHQ(Dataset):
                 f"resized. Set image.size to {SIZE}."
             )
         kept = TemporaryDirectory() if self.kept is None else nullcontext(self.kept / self._settings(seed))
-        with kept as folder, pools.beside(workers) as pool:
+        with kept as folder, process.open_pool(workers) as pool:
             yield from self._drawn(pool, Path(folder), seed)
 
     def _drawn(self, pool: ProcessPoolExecutor, folder: Path, seed: int) -> Iterator[Record]:
@@ -103,7 +103,7 @@ class GeneratedHQ(Dataset):
             params, numbers = self.params.model_dump_json(), range(self.params.direction_pictures)
             pictures = list(pool.map(partial(drawing.measured, params, seed), numbers, chunksize=4))
             directions = pool.submit(drawing.directions_of, params, seed, pictures).result()
-            with files.written(path) as temporary, temporary.open("wb") as out:
+            with files.write_atomically(path) as temporary, temporary.open("wb") as out:
                 np.save(out, directions)
         return np.load(path)
 
@@ -113,7 +113,7 @@ class GeneratedHQ(Dataset):
 
         from masquerade.training.precision import bfloat16_pays
 
-        code = [fingerprints.fingerprint(path) for path in fingerprints.closure(Path(__file__))]
+        code = [fingerprints.fingerprint(path) for path in fingerprints.find_closure(Path(__file__))]
         weights = [fingerprints.sha256(path) for path in self.sources()]
         settings = [self.params.model_dump(), seed, weights, code, bfloat16_pays(torch.device("cpu"))]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,6 +1,6 @@
 """Synthetic Wild: rendered faces in the wild, which take the place of LFW."""
 
-from masquerade.core.seeding import generator
+from masquerade.core.seeding import make_generator
 from masquerade.faces.rendered.base import SERIES, RenderedDataset, RenderedParams
 
 
@@ -19,7 +19,7 @@ class SyntheticWild(RenderedDataset):
     params: Params
 
     def pictures(self, seed: int, split: str, person: int) -> int:
-        rng = generator(seed, "faces", self.prefix, SERIES[split], person, "count")
+        rng = make_generator(seed, "faces", self.prefix, SERIES[split], person, "count")
         if rng.random() < self.params.single_share:
             return 1
         return int(min(1 + rng.geometric(0.5), self.params.pictures_most))

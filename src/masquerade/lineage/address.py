@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade.core import csv_files, suggestions
+from masquerade.core import errors, files
 from masquerade.lineage.history import History, LineageError
 from masquerade.params.paths import Paths
 
@@ -64,7 +64,7 @@ def resolve(address: str, history: History) -> ResolvedAddress:
     text = history.read(file)
     if text is None:
         return ResolvedAddress(address, file, (_cell_of_absent_table(address, file, item, rest, history),))
-    records = csv_files.rows(text)
+    records = files.parse_csv(text)
     cells = _claims(address, records, rest) if item == "claims" else _cells(address, records, item, rest)
     return ResolvedAddress(address, file, tuple(cells))
 
@@ -91,7 +91,7 @@ def _file(outputs: Collection[str], scale: str, item: str) -> str:
     if item not in known:
         raise LineageError(
             f"There is no table, figure or file '{item}' at scale {scale}. "
-            f"{suggestions.nearest(item, known)} An address has the form "
+            f"{errors.suggest_nearest(item, known)} An address has the form "
             "<paper>/<item>:<method>[/<variant>][:<column>[:<dataset>]] or claims:<paper>:<claim>, or is a path."
         )
     return known[item]
@@ -170,4 +170,4 @@ def _require(
     """Raise LineageError if no record matches ``part`` of an address. ``parent``: the address without that part."""
     if not matching:
         known = {name(record) for record in records}
-        raise LineageError(f"{parent} has no {kind} '{part}'. {suggestions.nearest(part, known)}")
+        raise LineageError(f"{parent} has no {kind} '{part}'. {errors.suggest_nearest(part, known)}")

@@ -59,7 +59,7 @@ def export(output: Path, root: Path = Path(), scale: str | None = None, with_dat
         raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all`, or `dvc pull`.")
     things = Things(root, history, with_data, parameters.terms, parameters.private)
     _Run(parameters, things).describe(sorted(jobs.values(), key=lambda job: (job.started, job.key)))
-    with files.written(output) as temporary:
+    with files.write_atomically(output) as temporary:
         things.crate.write_zip(temporary)
     return len(jobs)
 

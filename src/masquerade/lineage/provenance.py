@@ -36,7 +36,7 @@ def write(outputs: Mapping[str, str], began: float, run: str, threads: int) -> N
     started, ended = datetime.fromtimestamp(began, UTC), datetime.now(UTC)
     content = {
         "outputs": dict(outputs),
-        "commit": fingerprints.commit(),
+        "commit": fingerprints.describe_commit(),
         "environment": environment(),
         "machine": machine(),
         "run": run,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from masquerade.core import git
+from masquerade.core import fingerprints
 from masquerade.lineage import records
 from masquerade.lineage.history import History, LineageError, of_text
 from masquerade.params import blocks, yaml_files
@@ -43,7 +43,7 @@ def refusal(root: Path) -> str:
     """
     if not (root / ".git").exists():
         return ""
-    done = git.run(root, "rev-parse", "--git-dir")
+    done = fingerprints.run_git(root, "rev-parse", "--git-dir")
     if not done.returncode:
         return ""
     said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
@@ -59,7 +59,7 @@ def _text(root: Path, commit: str, path: str) -> str | None:
 def _git(root: Path, *arguments: str) -> str | None:
     """What git prints, None if it fails."""
     try:
-        done = git.run(root, *arguments)
+        done = fingerprints.run_git(root, *arguments)
     except OSError as error:
         raise LineageError(f"git does not run ({error}), and revisions are read with it. Install git.") from error
     return None if done.returncode else done.stdout

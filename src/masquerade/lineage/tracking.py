@@ -58,7 +58,7 @@ class Run:
         self._path = RECORDS / f"{self.id}.{uuid.uuid4().hex[:12]}.jsonl"
         self._due = time.monotonic() + _LIVE_SECONDS
         self._again = identifier is not None
-        self._kept = process.current().rank == 0
+        self._kept = process.find_current().rank == 0
         self._shows_faces = shows_faces
         if identifier and _slurm():
             self.tag(_slurm())
@@ -145,7 +145,7 @@ def run(
     try:
         yield record
     except BaseException as error:
-        if process.requeued(error):  # another process will continue this run
+        if process.find_requeue(error):  # another process will continue this run
             record.requeued()
         else:
             record.tag({"error": f"{type(error).__name__}: {error}"[:5000]})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.core.errors import ParameterError
-from masquerade.core.fingerprints import fingerprint_of
+from masquerade.core.fingerprints import fingerprint_source
 from masquerade.lineage import records
 from masquerade.lineage.difference import changes
 from masquerade.lineage.history import History, Job, LineageError, working_copy
@@ -168,7 +168,7 @@ class _Checker:
 
     def _fingerprint(self, source: str) -> str:
         try:
-            return fingerprint_of((self.hashes.root / source).read_text(encoding="utf-8"))
+            return fingerprint_source((self.hashes.root / source).read_text(encoding="utf-8"))
         except (OSError, SyntaxError):
             return ""
 

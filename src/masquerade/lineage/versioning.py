@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from masquerade.core import git
+from masquerade.core import fingerprints
 from masquerade.faces import MANIFESTS
 from masquerade.lineage import local_records, records
 from masquerade.lineage.local_records import Build, NotRecorded
@@ -121,14 +121,14 @@ def _sides() -> tuple[str, str, str]:
 
 
 def _of_commit(commit: str, path: str) -> str:
-    shown = git.run(Path(), "show", f"{commit}:{path}")
+    shown = fingerprints.run_git(Path(), "show", f"{commit}:{path}")
     return shown.stdout if not shown.returncode else ""
 
 
 def _run(program: Literal["git", "dvc"], *arguments: str, problem: str = "") -> str:
     """What a program prints. Raises NotRecorded if it fails."""
     if program == "git":
-        done = git.run(Path(), *arguments)
+        done = fingerprints.run_git(Path(), *arguments)
     else:
         command = [sys.executable, "-m", "dvc", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -84,7 +84,7 @@ class LaplaceMechanism:
         if self.sampler == "opendp":
             noisy = np.asarray(self.measurement(clean.tolist()))
         else:
-            noisy = clean + seeding.generator(seed, "laplace", name).laplace(scale=self.scale, size=clean.shape)
+            noisy = clean + seeding.make_generator(seed, "laplace", name).laplace(scale=self.scale, size=clean.shape)
         return unit(noisy)
 
     @cached_property
@@ -163,7 +163,7 @@ class ExponentialMechanism:
         scores = np.asarray(scores, dtype=np.float64)
         if self.sampler == "opendp":
             return int(self.measurement(scores.tolist()))
-        noise = seeding.generator(seed, "exponential", name).gumbel(scale=self.scale, size=len(scores))
+        noise = seeding.make_generator(seed, "exponential", name).gumbel(scale=self.scale, size=len(scores))
         return int(np.argmax(scores + noise))
 
     @cached_property

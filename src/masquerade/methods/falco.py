@@ -135,7 +135,7 @@ class Falco(Method):
 
         if self.variant.start == "nearest":
             return nearest(features, self._fakes.features, number)
-        draws = [seeding.generator(0, "falco", name).integers(len(self._fakes)) for name in faces.ids]
+        draws = [seeding.make_generator(0, "falco", name).integers(len(self._fakes)) for name in faces.ids]
         return torch.tensor(draws, dtype=torch.int64)
 
     def _optimized(self, images: "Tensor", inverted: "Tensor", fake: "Tensor") -> "Tensor":

@@ -36,7 +36,7 @@ class GaussianNoise(Method):
         sigma = self.variant.sigma / 127.5  # [-1, 1] spans 255 steps
 
         def noisy(region: np.ndarray, name: str) -> np.ndarray:
-            noise = seeding.generator(seed, "gaussian_noise", name).standard_normal(region.shape, dtype=np.float32)
+            noise = seeding.make_generator(seed, "gaussian_noise", name).standard_normal(region.shape, dtype=np.float32)
             return np.clip(region + sigma * noise, -1.0, 1.0)
 
         return _region.edit(faces, noisy, self.variant.where)

@@ -41,7 +41,7 @@ class RandomGenerated(Method):
 
         generator = self._space.generator
         self._space.check_size(faces.images)
-        draws = [seeding.generator(seed, "random_generated", name) for name in faces.ids]
+        draws = [seeding.make_generator(seed, "random_generated", name) for name in faces.ids]
         z = np.stack([draw.standard_normal(generator.style_width, dtype=np.float32) for draw in draws])
         with torch.no_grad():
             w = generator.truncate(generator.map(torch.from_numpy(z).to(self._space.device)), self.params.psi)

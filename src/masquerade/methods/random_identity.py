@@ -28,5 +28,5 @@ class RandomIdentity(Method):
             others = np.flatnonzero(
                 (people != own) | (people == "")
             )  # a face of the methods' people is also in the gallery
-            chosen.append(others[seeding.generator(seed, "random_identity", name).integers(len(others))])
+            chosen.append(others[seeding.make_generator(seed, "random_identity", name).integers(len(others))])
         return _gallery.pictures(archive, rows, np.array(chosen), like=faces.images)

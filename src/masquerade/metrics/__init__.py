@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from masquerade.core.measurements import stack
+from masquerade.core.face_tables import stack
 from masquerade.core.settings import NoParameters, Settings
 from masquerade.core.statistics import interval, people_of, people_weights
 

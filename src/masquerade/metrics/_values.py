@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.errors import ProtocolError
-from masquerade.core.measurements import stack
+from masquerade.core.face_tables import stack
 from masquerade.core.statistics import between, decoded, threshold_at, weighted_means
 from masquerade.metrics import Evidence, Value
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from masquerade.core.annotations import ANNOTATION
 from masquerade.core.errors import ProtocolError
-from masquerade.core.measurements import stack
+from masquerade.core.face_tables import stack
 from masquerade.core.settings import Settings
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import judges_with, mean, mean_of_draws, share

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from masquerade.core.measurements import stack
+from masquerade.core.face_tables import stack
 from masquerade.core.statistics import frechet, frechet_draws
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import centered, judges_with

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from masquerade.core.measurements import stack
+from masquerade.core.face_tables import stack
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import judges_with, mean, share, to_papers_size
 

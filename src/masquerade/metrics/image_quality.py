@@ -1,6 +1,6 @@
 """Pixel errors and perceptual distances between each original and its anonymized (or recovered) face."""
 
-from masquerade.core.measurements import stack
+from masquerade.core.face_tables import stack
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import judges_with, mean, of_pixels
 

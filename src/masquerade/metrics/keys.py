@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from masquerade.core.measurements import stack
+from masquerade.core.face_tables import stack
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import attacked, between_versions, judges_with, unit
 

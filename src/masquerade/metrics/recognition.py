@@ -8,7 +8,7 @@ import pandas as pd
 from pydantic import Field
 
 from masquerade.core import seeding
-from masquerade.core.measurements import stack
+from masquerade.core.face_tables import stack
 from masquerade.core.settings import Settings
 from masquerade.core.statistics import between, threshold_at, weighted_means
 from masquerade.metrics import Evidence, Metric, Value
@@ -96,7 +96,7 @@ class TrueAcceptanceRate(Metric):
         """Distances of all pairs of different people, ascending, from ``most_pictures`` pictures at most."""
         rows = np.flatnonzero(np.isfinite(embeddings).all(axis=1))
         if len(rows) > self.params.most_pictures:
-            draw = seeding.generator(0, "true_acceptance_rate")
+            draw = seeding.make_generator(0, "true_acceptance_rate")
             rows = np.sort(draw.choice(rows, self.params.most_pictures, replace=False))
         return np.sort(between(embeddings[rows], names[rows]))
 

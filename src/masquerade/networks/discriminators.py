@@ -117,7 +117,7 @@ class Projection(nn.Module):
         self.blocks = nn.ModuleList(efficientnet_lite_internals.blocks(network)[: TAPS[-1] + 1])
         channels = [nn.Conv2d(*widths, 1) for widths in zip(WIDTHS, MIXED, strict=True)]
         scales = [nn.Conv2d(MIXED[at], MIXED[at - 1], 3, padding=1) for at in (3, 2, 1)]
-        draw = torch.Generator().manual_seed(seeding.derive(0, "projection"))
+        draw = torch.Generator().manual_seed(seeding.derive_seed(0, "projection"))
         for layer in (*channels, *scales):
             nn.init.kaiming_normal_(layer.weight, generator=draw)
             nn.init.zeros_(layer.bias)  # pyright: ignore[reportArgumentType]

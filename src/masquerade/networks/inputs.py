@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from masquerade.core import determinism
+from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import to_float, to_uint8
 
@@ -33,7 +33,7 @@ def device() -> "torch.device":
 
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    determinism.prepare_gpu()
+    seeding.prepare_gpu()
     return torch.device("cuda")
 
 

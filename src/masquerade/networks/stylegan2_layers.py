@@ -152,6 +152,6 @@ def noise_maps(layers: int, seed: int) -> list[Tensor]:
 
     def drawn(layer: int) -> np.ndarray:
         side = 2 ** ((layer + 5) // 2)
-        return seeding.generator(seed, "noise map", layer).standard_normal((1, 1, side, side), dtype=np.float32)
+        return seeding.make_generator(seed, "noise map", layer).standard_normal((1, 1, side, side), dtype=np.float32)
 
     return [torch.from_numpy(drawn(layer)) for layer in range(layers)]

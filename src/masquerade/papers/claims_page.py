@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from masquerade.core import csv_files, discovery
+from masquerade.core import discovery, files
 from masquerade.papers import evasion, judges_in_training, latent_stand_ins, latex, layout
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
@@ -71,7 +71,7 @@ def table(verdicts: Sequence[Verdict], context: Context) -> str:
         for one, other in verdict.claim.pairs
         for seed in verdict.seeds
     )
-    return csv_files.text(FIELDS, records)
+    return files.format_csv(FIELDS, records)
 
 
 def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context) -> dict[str, Any]:

@@ -17,9 +17,8 @@ from masquerade.core import canvas
 from masquerade.core.annotations import ANNOTATION
 from masquerade.core.canvas import COLORS, FAINT, INK, TILE
 from masquerade.core.errors import ArchiveError
-from masquerade.core.features_file import PREFIX
+from masquerade.core.face_tables import FEATURES, stack
 from masquerade.core.images import OK
-from masquerade.core.measurements import stack
 from masquerade.papers.context import Context
 from masquerade.papers.figure_declarations import Clustered, Clusters
 from masquerade.params.matrix import Setting
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SeedFeatures = tuple[pd.DataFrame, Mapping[str, Any]]
-"""The features of one seed, as `features_file.read` returns them: (one row for each face, facts)."""
+"""The features of one seed, as `face_tables.read_features` returns them: (one row for each face, facts)."""
 PERPLEXITY = 30.0  # of t-SNE: van der Maaten and Hinton 2008, section 2 (5 to 50)
 SHAPES = ("o", "^", "s", "D")
 SIDE, WORDS = 2.1, 0.55
@@ -148,9 +147,9 @@ def _scores(panel: Clustered, seeds: Sequence[SeedFeatures], features: str) -> s
 
 def _vectors(rows: pd.DataFrame, features: str) -> np.ndarray:
     """The features of one name, (N, D). Raises ArchiveError when there are none."""
-    column = f"{PREFIX}{features}"
+    column = f"{FEATURES}{features}"
     if column not in rows:
-        known = ", ".join(name.removeprefix(PREFIX) for name in rows if name.startswith(PREFIX))
+        known = ", ".join(name.removeprefix(FEATURES) for name in rows if name.startswith(FEATURES))
         raise ArchiveError(f"The method gives no features '{features}'; it gives: {known or 'none'}.")
     return stack(rows[column])
 

@@ -39,7 +39,7 @@ class Context:
             scale=params["scale"],
             seeds=tuple(params["seeds"]),
             stand_ins=params.settings("stand_ins", StandIns),
-            commit=fingerprints.commit(),
+            commit=fingerprints.describe_commit(),
             caution=params["caution"],
             latent_stand_ins=params["latent_stand_ins"],
         )

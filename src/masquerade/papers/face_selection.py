@@ -7,10 +7,10 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from masquerade.core import measurements
+from masquerade.core import face_tables
 from masquerade.core.errors import ArchiveError
+from masquerade.core.face_tables import stack
 from masquerade.core.images import OK, FaceArchive
-from masquerade.core.measurements import stack
 from masquerade.papers.figure_declarations import Grid, Picture
 from masquerade.params.matrix import Cell
 
@@ -35,8 +35,8 @@ def distances(source: Path, derived: Mapping[Cell, Path], judge: str) -> Distanc
     was refused or if the judge finds no face in it. Raises ArchiveError when the judge or an original was not measured.
     """
     column = f"{judge}.embedding"
-    original = measurements.read(source)
-    tables = {cell: measurements.read(path) for cell, path in derived.items()}
+    original = face_tables.read(source)
+    tables = {cell: face_tables.read(path) for cell, path in derived.items()}
     for path, table in [(source, original), *((derived[cell], table) for cell, table in tables.items())]:
         if column not in table:
             raise ArchiveError(f"{path} holds no {column}: is '{judge}' among measure.judges of params.yaml?")

@@ -131,7 +131,7 @@ def _joined(texts: Sequence[str | None]) -> np.ndarray | None:
         return None
     draws = np.stack([decoded(text) for text in texts if text])
     seeds, count = draws.shape
-    drawn = seeding.generator(0, "bootstrap of seeds", seeds).integers(seeds, size=(seeds, count))
+    drawn = seeding.make_generator(0, "bootstrap of seeds", seeds).integers(seeds, size=(seeds, count))
     return np.take_along_axis(draws, drawn, axis=0).mean(axis=0) if seeds > 1 else draws[0]
 
 

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
-from masquerade.core.errors import ReferenceFileError
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import ReferenceFileError, suggest_nearest
 from masquerade.papers import latent_stand_ins, reference_files
 from masquerade.papers.declarations import Measure, Named, Need, Row, Table
 from masquerade.papers.figure_declarations import KINDS, Curves, Grid, MethodVariant, Reference, Tradeoff
@@ -43,7 +42,7 @@ def find(
     paths = sorted((folder / paper).glob("*.yaml"))
     if not paths:
         papers = [path.name for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
-        raise ReferenceFileError(f"{folder / paper} declares no table or figure. {nearest(paper, papers)}")
+        raise ReferenceFileError(f"{folder / paper} declares no table or figure. {suggest_nearest(paper, papers)}")
     return [load(path, stand_ins) for path in paths]
 
 

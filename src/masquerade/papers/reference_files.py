@@ -7,8 +7,7 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from masquerade.core.errors import ReferenceFileError
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import ReferenceFileError, suggest_nearest
 
 Block = TypeVar("Block", bound=BaseModel)
 
@@ -49,7 +48,7 @@ def _mistakes(error: ValidationError, kind: type[BaseModel], given: Collection[s
         key = ".".join(map(str, place))
         if item["type"] == "extra_forbidden":
             known = _fields(kind, place[:-1], given)
-            yield f"unknown key '{key}'. {nearest(str(place[-1]), known)}"
+            yield f"unknown key '{key}'. {suggest_nearest(str(place[-1]), known)}"
         elif item["type"] == "missing":
             yield f"'{key}' is missing."
         else:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from masquerade.core import csv_files
+from masquerade.core import files
 from masquerade.papers import reference
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Row, Table
@@ -73,7 +73,7 @@ class TableResult:
     def csv(self) -> str:
         """Tidy CSV: one record for each place of the table, numbers at full precision, an empty field for no number."""
         columns = [field for field in FIELDS if field != "attempt" or reference.attempted(self.table)]
-        return csv_files.text(columns, (self._record(line, entry) for line in self.lines for entry in line.entries))
+        return files.format_csv(columns, (self._record(line, entry) for line in self.lines for entry in line.entries))
 
     def _record(self, line: Line, entry: Entry) -> dict[str, Any]:
         column, printed, measured = entry.column, entry.printed, entry.measured

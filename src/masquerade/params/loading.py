@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from masquerade import assets
 from masquerade.core import discovery
-from masquerade.core.errors import ParameterError
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import ParameterError, suggest_nearest
 from masquerade.params.blocks import PARAMS, SCALES
 from masquerade.params.mistakes import explain
 from masquerade.params.model import model
@@ -37,7 +36,7 @@ def load(root: Path = Path(), scale: str | None = None) -> Parameters:
     base = read(root / PARAMS)
     scale = scale or base.get("scale")
     if scale not in scales(root):
-        raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {nearest(str(scale), scales(root))}")
+        raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {suggest_nearest(str(scale), scales(root))}")
     layers = layers_of(scale, root)
     merged = base
     for file, layer in layers.items():
@@ -90,7 +89,9 @@ def _check_references(parameters: Parameters) -> None:
     for key, (used, defined) in references.items():
         for name in used:
             if name not in defined:
-                raise ParameterError(f"{PARAMS}: {key} names '{name}', which is not defined. {nearest(name, defined)}")
+                raise ParameterError(
+                    f"{PARAMS}: {key} names '{name}', which is not defined. {suggest_nearest(name, defined)}"
+                )
     for method in parameters.methods:
         for variant, knobs in parameters.ablations(method).items():
             try:
@@ -106,7 +107,7 @@ def _check_removals(base: Mapping[str, Any], over: Mapping[str, Any], file: str,
         if value is None and key not in base:
             raise ParameterError(
                 f"{file}: '{above}{key}' is null, which removes the key, but {PARAMS} has no such key. "
-                f"{nearest(str(key), base)}"
+                f"{suggest_nearest(str(key), base)}"
             )
         if isinstance(value, Mapping):
             inside = base.get(key)

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import suggest_nearest
 from masquerade.params.blocks import PARAMS
 from masquerade.params.model import model
 from masquerade.params.overlays import MISSING, at
@@ -24,7 +24,7 @@ def explain(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> 
         stated = ".".join(name for name in names if isinstance(name, str))  # a list, not a position in it
         file = next((file for file in reversed([*layers]) if at(layers[file], stated) is not MISSING), PARAMS)
         if item["type"] == "extra_forbidden":
-            lines.append(f"{file}: unknown parameter '{key}'. {nearest(str(names[-1]), _fields(names[:-1]))}")
+            lines.append(f"{file}: unknown parameter '{key}'. {suggest_nearest(str(names[-1]), _fields(names[:-1]))}")
         elif item["type"] == "missing":
             lines.append(f"{PARAMS}: '{key}' is missing. It has no default, so that the file shows it.")
         else:

@@ -5,8 +5,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from masquerade.core.errors import ParameterError
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import ParameterError, suggest_nearest
 from masquerade.params.blocks import PARAMS
 from masquerade.params.loading import layers_of, load
 from masquerade.params.overlays import MISSING, at
@@ -57,5 +56,5 @@ def _unknown(key: str, tree: Mapping[str, Any], scale: str) -> str:
     above, _, name = missing.rpartition(".")
     inside = at(tree, above) if above else tree
     place = f"'{above}' has no key '{name}'" if above else f"there is no parameter '{name}'"
-    known = nearest(name, inside) if isinstance(inside, Mapping) else "It is a value and not a block."
+    known = suggest_nearest(name, inside) if isinstance(inside, Mapping) else "It is a value and not a block."
     return f"{place} at scale {scale}. {known}"

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.core import files
-from masquerade.core.errors import ParameterError
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import ParameterError, suggest_nearest
 from masquerade.params import blocks, yaml_files
 
 MISSING = object()
@@ -56,7 +55,7 @@ def chain(
             )
         if known is not None and base not in known:
             raise ParameterError(
-                f"{path_of(names[-1])}: `{BASE}` names '{base}', which is no scale. {nearest(str(base), known)}"
+                f"{path_of(names[-1])}: `{BASE}` names '{base}', which is no scale. {suggest_nearest(str(base), known)}"
             )
         names.append(base)
 

@@ -8,7 +8,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-from masquerade.core import git
+from masquerade.core import fingerprints
 from masquerade.core.errors import ParameterError
 from masquerade.params.blocks import PARAMS, SCALES
 
@@ -75,7 +75,7 @@ def commit() -> str:
     if _COMMIT.is_file():
         return _COMMIT.read_text(encoding="utf-8").strip()
     try:
-        described = git.run(SOURCES, "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*")
+        described = fingerprints.run_git(SOURCES, "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*")
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return "unknown" if described.returncode else described.stdout.strip()

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from masquerade import assets
-from masquerade.core import discovery, git
-from masquerade.core.errors import AssetError, MasqueradeError, ParameterError
-from masquerade.core.suggestions import nearest
+from masquerade.core import discovery, fingerprints
+from masquerade.core.errors import AssetError, MasqueradeError, ParameterError, suggest_nearest
 from masquerade.lineage import revision
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
@@ -36,9 +35,9 @@ def check_config(config: Mapping[str, object]) -> None:
     for key in config:
         if key != SCALE:
             raise ParameterError(
-                f"--config or --configfile sets '{key}', which nothing reads. {nearest(key, [SCALE])} Change every "
-                f"other parameter in {blocks.PARAMS} or in the overlay of its scale ({blocks.SCALES}/), or write an "
-                "overlay of your own and name it: `--config scale=NAME`."
+                f"--config or --configfile sets '{key}', which nothing reads. {suggest_nearest(key, [SCALE])} Change "
+                f"every other parameter in {blocks.PARAMS} or in the overlay of its scale ({blocks.SCALES}/), or write "
+                "an overlay of your own and name it: `--config scale=NAME`."
             )
     if SCALE in config and not (isinstance(config[SCALE], str) and config[SCALE]):
         raise ParameterError(
@@ -59,7 +58,7 @@ def check_experiment(root: Path) -> None:
     baseline = os.environ.get(BASELINE)
     if not baseline:
         return
-    shown = git.run(root, "show", f"{baseline}:./{blocks.PARAMS}")
+    shown = fingerprints.run_git(root, "show", f"{baseline}:./{blocks.PARAMS}")
     if shown.returncode:
         raise ParameterError(
             f"An experiment of DVC starts from the commit {baseline}, and git has no {blocks.PARAMS} of it in {root} "

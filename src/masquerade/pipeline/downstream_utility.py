@@ -55,7 +55,7 @@ class DetectorTask:
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss."""
-        draw = seeding.generator(self.seed, "views", step)
+        draw = seeding.make_generator(self.seed, "views", step)
         rows = draw.integers(len(self.learned.pictures), size=self.settings.detector_batch)
         images, corners = views(draw, to_float(self.learned.pictures[rows]), self.learned.corners[rows])
         answers = self.detector(images)
@@ -100,7 +100,7 @@ def learn_and_test(
             "are tested on. Drawn faces have them: take this dataset out of the cells of the twins."
         )
     landmarks = _own(landmarks, settings)
-    seed = seeding.derive(seed, "twins")
+    seed = seeding.derive_seed(seed, "twins")
     finder, detector = _tasks(landmarks, settings, learned, seed)
     task = Phases({"landmarks": (settings.landmark_steps, finder), "detector": (settings.detector_steps, detector)})
     knobs = [of.model_dump(mode="json") for of in (landmarks, settings)]
@@ -156,14 +156,14 @@ def _usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 def _tasks(
     landmarks: LandmarksSettings, settings: UtilitySettings, learned: Annotated, seed: int
 ) -> tuple[LandmarksTask, DetectorTask]:
-    torch.manual_seed(seeding.derive(seed, "weights"))
+    torch.manual_seed(seeding.derive_seed(seed, "weights"))
     facts = {"input_size": landmarks.input_size, "widths": landmarks.widths, "hidden": landmarks.hidden}
     landmarker = landmarks_training.build(facts)
     landmarker.network.start_at(to_shares(torch.from_numpy(learned.landmarks.mean(0)), learned.pictures.shape[1:3]))
     detector = place(GridDetector(settings.detector_widths))
     return (
         LandmarksTask(place(landmarker), landmarks, learned.pictures, learned.landmarks, seed),
-        DetectorTask(detector, settings, learned, seeding.derive(seed, "detector")),
+        DetectorTask(detector, settings, learned, seeding.derive_seed(seed, "detector")),
     )
 
 
@@ -172,7 +172,7 @@ def _tested(
 ) -> pd.DataFrame:
     images, size = to_float(test.pictures), test.pictures.shape[1]
     points = in_batches(landmarker.eval(), AT_ONCE, images)
-    moved, corners = views(seeding.generator(0, "twins", "test"), images, test.corners)
+    moved, corners = views(seeding.make_generator(0, "twins", "test"), images, test.corners)
     answers = in_batches(detector.eval(), AT_ONCE, moved)
     right, overlap = found(answers, torch.from_numpy(corners), size)
     columns: dict[str, np.ndarray | Tensor] = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from masquerade.core import files, fingerprints, measurements
+from masquerade.core import face_tables, files, fingerprints
 from masquerade.core.errors import ArchiveError, ProtocolError
 from masquerade.core.statistics import encoded
 from masquerade.metrics import Evidence, Metric, Value
@@ -59,8 +59,8 @@ def evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
     ArchiveError if a source was not measured, or if pictures and their sources differ in size.
     """
     source, derived, attempts = given.source, given.derived, given.recoveries
-    originals, anonymized = measurements.read(source), measurements.read(derived)
-    tried = measurements.read(attempts) if attempts else None
+    originals, anonymized = face_tables.read(source), face_tables.read(derived)
+    tried = face_tables.read(attempts) if attempts else None
     if tried is not None and tried.empty:  # every face was refused, so there was nothing to recover
         tried = None
     size = _size(source, derived, *([attempts] if attempts else []))
@@ -79,12 +79,12 @@ def evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
         derived=anonymized.reset_index(drop=True),
         calibration=calibration.reset_index(drop=True),
         judges=_judges(anonymized),
-        target=measurements.read(given.target) if given.target else None,
+        target=face_tables.read(given.target) if given.target else None,
         attributes=predictions.read(given.attributes) if given.attributes else None,
         recoveries=tried,
         keys_attacked=files.read_json(given.key_attacks)["attacks"] if given.key_attacks else None,
-        attack_results=measurements.read(given.attack_results) if given.attack_results else None,
-        downstream_utility=measurements.read(given.downstream_utility) if given.downstream_utility else None,
+        attack_results=face_tables.read(given.attack_results) if given.attack_results else None,
+        downstream_utility=face_tables.read(given.downstream_utility) if given.downstream_utility else None,
         size=size,
         draws=draws,
     )
@@ -97,7 +97,7 @@ def _judges(table: pd.DataFrame) -> tuple[str, ...]:
 
 def _size(*files: Path) -> int | None:
     """The side in pixels of the pictures of all files. Returns None when all were refused."""
-    sizes = {path: size for path in files if (size := measurements.size(path)) is not None}
+    sizes = {path: size for path in files if (size := face_tables.read_size(path)) is not None}
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{path}: {size}" for path, size in sizes.items())
         raise ArchiveError(

@@ -13,7 +13,7 @@ import numpy as np
 from masquerade.core import discovery, face_tables
 from masquerade.core.annotations import ANNOTATION
 from masquerade.core.errors import ProtocolError
-from masquerade.core.features_file import PREFIX
+from masquerade.core.face_tables import FEATURES
 from masquerade.core.images import OK, REFUSED, FaceArchive, Faces
 from masquerade.methods import Method
 from masquerade.pipeline import batching
@@ -43,9 +43,9 @@ def write(
                 vectors.setdefault(name, {}).update(zip(part.ids, values, strict=True))
     faces_with_features = table.index[table["status"] == OK]
     columns = {
-        PREFIX + name: np.stack([by_face[face] for face in faces_with_features]) for name, by_face in vectors.items()
+        FEATURES + name: np.stack([by_face[face] for face in faces_with_features]) for name, by_face in vectors.items()
     }
-    face_tables.write(output, table, columns, facts)
+    face_tables.write_table(table, output, columns, facts)
 
 
 def _checked(features: dict[str, np.ndarray], faces: Faces, method: Method) -> dict[str, np.ndarray]:

@@ -25,7 +25,7 @@ from multiprocessing import connection as connections
 from pathlib import Path
 from typing import Any
 
-from masquerade.core import memory, threads
+from masquerade.core import process
 from masquerade.pipeline import forked_job, job_process, libraries, own_code
 
 SOCKET = "jobs"
@@ -94,7 +94,7 @@ def launch(address: Path, lifeline: int) -> subprocess.Popen:
             [sys.executable, "-m", __name__, str(listener.fileno()), str(lifeline), str(address.parent)],
             pass_fds=(listener.fileno(), lifeline),
             # A process with threads must not fork.
-            env=os.environ | dict.fromkeys(threads.VARIABLES, "1"),
+            env=os.environ | dict.fromkeys(process.THREAD_VARIABLES, "1"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # the terminal's Ctrl-C reaches jobs through their programs
@@ -255,7 +255,7 @@ def usage(shell: int) -> dict[str, float]:
 def main() -> None:
     """The server: LISTENER LIFELINE FOLDER, two open files and the folder of the socket."""
     listener, lifeline = map(int, sys.argv[1:3])
-    memory.keep_freed()
+    process.keep_freed_memory()
     _Server(socket.socket(fileno=listener), lifeline, Path(sys.argv[3])).run()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade import assets
-from masquerade.core import determinism, discovery, rehearsal
+from masquerade.core import discovery, rehearsal, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading, matrix, sharing
 from masquerade.params.matrix import Cell
@@ -65,7 +65,7 @@ class Graph:
         adopted_networks.check(self.parameters, root.resolve())
         rehearsal.declare(self.parameters.rehearsal)
         sharing.declare(self.parameters.private)
-        determinism.declare(self.parameters.compute.deterministic)
+        seeding.declare_determinism(self.parameters.compute.deterministic)
         self._slice, self.sources = cache(self._slice), cache(self.sources)
 
     def _check_train_set(self) -> None:

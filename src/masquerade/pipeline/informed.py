@@ -51,7 +51,7 @@ class Own:
 
 def seed_of(seed: int, trial: int) -> int:
     """The seed of a training: that of the cell, and another one for each further trial."""
-    return seeding.derive(seed, "trial", trial) if trial else seed
+    return seeding.derive_seed(seed, "trial", trial) if trial else seed
 
 
 def own_pictures(archive: FaceArchive, method: Method, people: AttackedPeople, seed: int, one_key: bool) -> Own:
@@ -170,7 +170,7 @@ def _frames(
     refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
     for name, recognizer in recognizers.items():
         for deal in range(DEALS if attacker.control else 1):
-            draw = seeding.generator(deal, "names", scene.lesson.digest) if attacker.control else None
+            draw = seeding.make_generator(deal, "names", scene.lesson.digest) if attacker.control else None
             asked = {
                 group: _asked(attacker, *shown, probes[group], recognizer, draw) for group, shown in groups.items()
             }

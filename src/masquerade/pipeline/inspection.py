@@ -12,7 +12,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from masquerade.core import measurements
+from masquerade.core import face_tables
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.images import to_float
@@ -55,13 +55,13 @@ def threshold(measured: Path, dataset: str, split: str, far: float) -> Threshold
     published = f"dlib's published threshold {SAME_PERSON:g} (King 2017)"
     column = f"{JUDGE}.embedding"
     try:
-        table = measurements.read(measured)
+        table = face_tables.read(measured)
     except MasqueradeError:
         return Threshold(SAME_PERSON, f"{published}; {dataset} is not measured here, so there is no calibration")
     people = table[(table["split"] == split) & (table["status"] == "ok")]
     if column not in people:
         return Threshold(SAME_PERSON, f"{published}; {JUDGE} did not measure {dataset}, so there is no calibration")
-    impostors = np.sort(between(measurements.stack(people[column]), people["identity"].to_numpy()))
+    impostors = np.sort(between(face_tables.stack(people[column]), people["identity"].to_numpy()))
     impostors = impostors[np.isfinite(impostors)]
     calibrated = threshold_at(far, impostors)
     pairs = f"{len(impostors):,} impostor pairs of {dataset} ({split})"

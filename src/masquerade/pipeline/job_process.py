@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from masquerade.core import files, memory
+from masquerade.core import files, process
 from masquerade.pipeline import forked_job, own_code
 
 _SEED_OF_GPU = 67280421310721
@@ -137,7 +137,7 @@ def _forget(torch: ModuleType, seed: int) -> None:
     gc.collect()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    memory.give_back()
+    process.return_freed_memory()
     with suppress(OSError):  # the largest memory is that of the next job
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 

@@ -13,8 +13,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from masquerade.core.errors import ProtocolError
+from masquerade.core.face_tables import stack
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
-from masquerade.core.measurements import stack
 from masquerade.core.statistics import (
     between,
     encoded,

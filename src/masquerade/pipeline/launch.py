@@ -79,7 +79,7 @@ class Program:
         try:
             runpy.run_path(self.script, run_name="__main__")
         except BaseException as error:
-            if end := process.requeued(error):
+            if end := process.find_requeue(error):
                 raise end from None
             if isinstance(error, SystemExit):  # with the text of the program's error
                 raise LaunchError(error.code) from None

@@ -64,7 +64,7 @@ def load() -> Iterator[None]:
 
 def load_own_code() -> None:
     """Import the code of Masquerade that most jobs need, and load the networks that come with packages."""
-    from masquerade.core import discovery, threads
+    from masquerade.core import discovery, process
     from masquerade.lineage import provenance, publishing, tracking
     from masquerade.networks import efficientnet_lite_internals, mobilenet_v2
     from masquerade.papers import claims_page, clusters, face_selection, figures, imported_rows, latex, markdown, tables
@@ -84,4 +84,4 @@ def load_own_code() -> None:
             discovery.load(room, name)
     mobilenet_v2.folded_network()
     efficientnet_lite_internals.quick_network(0)
-    threads.limit(1)
+    process.limit_threads(1)

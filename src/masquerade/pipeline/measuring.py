@@ -74,7 +74,7 @@ def measure(
     kept = [column for column in KEPT if column in rows] + (annotation_columns(rows) if references is None else [])
     columns = {column: np.concatenate(arrays) for column, arrays in values_of.items()}
     of_archive = {"archive": faces.facts["checksum"], "size": side, "statement": faces.facts.get("statement", {})}
-    face_tables.write(output, rows[kept], columns, facts(judges) | of_archive)
+    face_tables.write_table(rows[kept], output, columns, facts(judges) | of_archive)
 
 
 def facts(judges: Mapping[str, Judge]) -> dict[str, object]:

@@ -24,7 +24,7 @@ class FolderOutput:
     folder: Path
 
     def write(self, name: str, content: bytes) -> None:
-        with files.written(self.folder / name) as temporary:
+        with files.write_atomically(self.folder / name) as temporary:
             temporary.write_bytes(content)
 
     def remove(self, name: str) -> None:

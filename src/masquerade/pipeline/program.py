@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from masquerade.core import rehearsal, threads
+from masquerade.core import process, rehearsal
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline import forked_job
 
@@ -70,7 +70,7 @@ def arguments(
     parsed.inputs = [path for path in read if path.is_file()]
     for name in named:
         setattr(parsed, name, {path.stem: path for path in getattr(parsed, name)})
-    threads.limit(parsed.threads)
+    process.limit_threads(parsed.threads)
     return parsed
 
 
@@ -83,7 +83,7 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     """
     import logging
 
-    from masquerade.core import determinism, fingerprints, process
+    from masquerade.core import fingerprints, process, seeding
     from masquerade.lineage import provenance, publishing, tracking
     from masquerade.params import sharing
 
@@ -93,11 +93,11 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
         with (
-            determinism.explained(),
+            seeding.explain_nondeterminism(),
             tracking.run(name, given.params.values, tags(given), publishing.publish, shows_faces) as run,
         ):
             work(run)
-            if process.current().rank == 0:
+            if process.find_current().rank == 0:
                 hashes = {str(path): fingerprints.md5(path) for path in given.outputs}
                 run.tag({f"output.{path}": md5 for path, md5 in hashes.items()})
                 provenance.write(hashes, began, run.id, given.threads)
@@ -109,7 +109,7 @@ def tags(given: Namespace) -> dict[str, str]:
     """The tags of a run: its commit, threads, code and the md5 of every input."""
     from masquerade.core import fingerprints
 
-    values = {"commit": fingerprints.commit(), "threads": str(given.threads)} | (
+    values = {"commit": fingerprints.describe_commit(), "threads": str(given.threads)} | (
         {"rehearsal": "true"} if rehearsal.on() else {}
     )
     if given.code:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from masquerade.core import csv_files, files
+from masquerade.core import files
 from masquerade.core.errors import MasqueradeError, PictureError
 
 REPORT = "report.csv"
@@ -26,8 +26,8 @@ class Report:
     def begin(self, rows: Iterable[dict[str, Any]]) -> None:
         """Replace the report of an earlier run by ``rows``."""
         self.rows = list(rows)
-        with files.written(self.path) as temporary:
-            temporary.write_text(csv_files.text(self.columns, self.rows, end=END), encoding="utf-8", newline="")
+        with files.write_atomically(self.path) as temporary:
+            temporary.write_text(files.format_csv(self.columns, self.rows, end=END), encoding="utf-8", newline="")
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Append rows. If the disk is full, the file stays as it was."""
@@ -37,7 +37,7 @@ class Report:
         before = self.path.stat().st_size
         try:
             with self.path.open("a", encoding="utf-8", newline="") as file:
-                file.write(csv_files.text(self.columns, rows, header=False, end=END))
+                file.write(files.format_csv(self.columns, rows, header=False, end=END))
         except BaseException:
             with self.path.open("r+b") as file:
                 file.truncate(before)
@@ -61,7 +61,9 @@ def read(path: Path) -> list[dict[str, str]]:
             columns = [column.strip().lower() for column in reader.fieldnames or ()]
             if {"file", "output"} <= set(columns) and ("salt" in columns or not {"maker", "check"} & set(columns)):
                 reader.fieldnames = columns
-                return [{column: csv_files.unguard(cell) for column, cell in row.items() if column} for row in reader]
+                return [
+                    {column: files.unguard_formula(cell) for column, cell in row.items() if column} for row in reader
+                ]
         except csv.Error:
             continue
     raise MasqueradeError(

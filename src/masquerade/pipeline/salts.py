@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from masquerade.core import pass_phrases, seeding
+from masquerade.core import keys, seeding
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Keys
@@ -29,7 +29,7 @@ def drawn(seed: int | None, name: str) -> str:
 
     One that a spreadsheet takes for a number, such as 12e45, is drawn again.
     """
-    draw = secrets.token_bytes if seed is None else seeding.generator(seed, SALT, name).bytes
+    draw = secrets.token_bytes if seed is None else seeding.make_generator(seed, SALT, name).bytes
     while re.fullmatch("[0-9]+e?[0-9]+", salt := draw(LENGTH).hex()):
         pass
     return salt
@@ -72,7 +72,7 @@ class PersonalKey:
     @property
     def key(self) -> bytes:
         """The key of new pictures. Raises KeyFormatError."""
-        return self._of(pass_phrases.normal_form(self._secret))
+        return self._of(keys.normalize(self._secret))
 
     def new_facts(self, seed: int | None, salted: bool, checked: bool) -> Callable[[Mapping[str, str]], dict[str, str]]:
         """Gives the salt and the check of a new picture from its row. ``seed``: of `drawn`. Raises KeyFormatError."""
@@ -90,7 +90,7 @@ class PersonalKey:
         Few keys can be tried one after the other, and a check would show the right one to everybody.
         """
         few = self._kind.count is not None
-        return UNCHECKED if few or not salt else f"{SCRYPT} {pass_phrases.check_value(self.key, bytes.fromhex(salt))}"
+        return UNCHECKED if few or not salt else f"{SCRYPT} {keys.compute_check(self.key, bytes.fromhex(salt))}"
 
     def verify(self, salt: str, check: str) -> None:
         """Raises PictureError if the check of a picture says that the key is wrong."""
@@ -105,6 +105,6 @@ class PersonalKey:
         """The key of each face, by the columns `SALT` and `CHECK`: of the person or, with a salt, derived from both."""
         derived = []
         for salt, check in faces.index[[SALT, CHECK]].itertuples(index=False):
-            key = self.key if check else self._of(pass_phrases.as_typed(self._secret))
-            derived.append(self._kind.salted(key, bytes.fromhex(salt)) if salt else key)
+            key = self.key if check else self._of(keys.strip_line_ends(self._secret))
+            derived.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
         return derived

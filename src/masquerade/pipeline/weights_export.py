@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.core import discovery, files, fingerprints, own_weights
-from masquerade.core.errors import MasqueradeError
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import MasqueradeError, suggest_nearest
 from masquerade.lineage import descriptions, licenses, provenance
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
@@ -44,7 +43,7 @@ def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] =
     if unknown := [name for name in names if name not in {trained.name for trained in known}]:
         raise MasqueradeError(
             f"Scale {parameters.scale} has no network '{unknown[0]}'. "
-            f"{nearest(unknown[0], (one.name for one in known))}"
+            f"{suggest_nearest(unknown[0], (one.name for one in known))}"
         )
     chosen = [one for one in known if (one.name in names if names else one.room and not one.variant)]
     _check_built(root, parameters, chosen)
@@ -53,7 +52,7 @@ def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] =
         exported = [exporter.export(trained) for trained in chosen]
         _check_size(root, exported)
         for file in sorted(Path(place).iterdir()):
-            with files.written(root / cards.FOLDER / parameters.collection / file.name) as temporary:
+            with files.write_atomically(root / cards.FOLDER / parameters.collection / file.name) as temporary:
                 shutil.move(file, temporary)
     return exported
 

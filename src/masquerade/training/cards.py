@@ -11,9 +11,8 @@ import yaml
 from pydantic import Field, ValidationError
 
 from masquerade.core import files, fingerprints, own_weights
-from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.errors import CheckpointError, ParameterError, suggest_nearest
 from masquerade.core.settings import Settings
-from masquerade.core.suggestions import nearest
 from masquerade.params import yaml_files
 from masquerade.params.overlays import MISSING, at, overlay
 
@@ -115,8 +114,9 @@ def read(name: str, root: Path = Path()) -> Card:
     if not (root / path).is_file():
         raise CheckpointError(
             f"'{own_weights.PREFIX}{name}' needs {weights_path(name)} and {path}, and {path} is missing. "
-            f"{nearest(name, names(root))} Correct the parameter `published`, restore the files with `git checkout -- "
-            f"{FOLDER}`, or set it to '' and build the scale (`make reproduce`), which trains the network then."
+            f"{suggest_nearest(name, names(root))} Correct the parameter `published`, restore the files with `git "
+            f"checkout -- {FOLDER}`, or set it to '' and build the scale (`make reproduce`), which trains the "
+            "network then."
         )
     try:
         return Card(**yaml_files.read(root / path))

@@ -44,7 +44,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, object]
     """Write tensors by their full names. ``buffers``: the names of those that are no parameters."""
     # one entry: the order of several is another one in each file
     metadata = json.dumps({**rehearsal.marked(facts), BUFFERS: list(buffers)}, sort_keys=True)
-    with files.written(path) as temporary:
+    with files.write_atomically(path) as temporary:
         safetensors.torch.save_file(dict(tensors), temporary, {"masquerade": metadata})
         temporary.chmod(0o644)  # safetensors lets only the owner read; the members of a lab share checkpoints
 

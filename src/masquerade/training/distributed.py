@@ -37,7 +37,7 @@ def processes() -> Iterator[bool]:
     Yields whether this process has rank 0; only that one writes the checkpoint. All leave the block together, after it
     is written. Each process uses the GPU of its local rank. Raises ProcessLost if the others do not join.
     """
-    own = process.current()
+    own = process.find_current()
     if own.count == 1:
         yield True
         return

@@ -165,7 +165,7 @@ def _code(task: Task) -> str:
     kinds = {*map(type, tasks), *(type(part) for module in task.modules.values() for part in module.modules())}
     modules = {getattr(sys.modules.get(kind.__module__), "__file__", None) for kind in kinds}
     ours = (Path(name) for name in modules if name and Path(name).is_relative_to(fingerprints.SOURCE))
-    return hashlib.sha256("".join(map(fingerprints.fingerprint, fingerprints.closure(*ours))).encode()).hexdigest()
+    return hashlib.sha256("".join(map(fingerprints.fingerprint, fingerprints.find_closure(*ours))).encode()).hexdigest()
 
 
 def _save(task: Task, averages: Mapping[str, Average], state: Path, fingerprint: str, step: int) -> None:
@@ -177,7 +177,7 @@ def _save(task: Task, averages: Mapping[str, Average], state: Path, fingerprint:
         "optimizers": {name: optimizer.state_dict() for name, optimizer in task.optimizers.items()},
         "random": _random_states(),
     }
-    with files.written(state) as temporary:
+    with files.write_atomically(state) as temporary:
         torch.save(content, temporary)
 
 

@@ -30,7 +30,7 @@ class Training:
         torch.set_num_threads(job.threads)
         self.job, self.source = job, source
         self.settings: Any = settings
-        self.seed = seeding.derive(job.seed, name) if name else job.seed
+        self.seed = seeding.derive_seed(job.seed, name) if name else job.seed
         self._averages: dict[str, loop.Average] = {}
 
     @cached_property
@@ -44,7 +44,7 @@ class Training:
 
     def start(self) -> None:
         """Seed the initial weights of the networks that are built next."""
-        torch.manual_seed(seeding.derive(self.seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(self.seed, "weights"))
 
     def averaged(self, network: Network) -> Network:
         """The moving average of a network, with the decay ``settings.ema``. `fit` updates it."""

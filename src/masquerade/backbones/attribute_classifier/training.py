@@ -76,8 +76,8 @@ class AttributeTask:
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss, the accuracy and the learning rate."""
-        draw = seeding.generator(self.seed, "attributes", step)
-        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        draw = seeding.make_generator(self.seed, "attributes", step)
+        torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images = augmented(self.pictures[chosen], draw).to(self.device)
         labels, weights = self.labels[chosen].to(self.device), self.weights[chosen].to(self.device)

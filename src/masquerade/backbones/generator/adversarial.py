@@ -58,8 +58,8 @@ class Adversarial:
 
     def step(self, step: int) -> dict[str, float]:
         """One update of the discriminator and one of the generator. Returns the losses."""
-        draw = seeding.generator(self.seed, "adversarial", step)
-        torch.manual_seed(seeding.derive(self.seed, "noise", step))
+        draw = seeding.make_generator(self.seed, "adversarial", step)
+        torch.manual_seed(seeding.derive_seed(self.seed, "noise", step))
         count = self.settings.batch
         chosen = distributed.rows(torch.from_numpy(draw.integers(0, len(self.pictures), count)))
         images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0

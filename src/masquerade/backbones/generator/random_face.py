@@ -155,7 +155,7 @@ def draw_examples(network: MobileStyleGAN, count: int, seed: int) -> Examples:
     """Features and colors of ``count`` drawn pictures at random pixels."""
     rows: list[tuple[Tensor, Tensor, Tensor]] = []
     for batch in trange(-(-count // DRAWN), desc="examples of the head", mininterval=5):
-        draw = seeding.generator(seed, "head", batch)
+        draw = seeding.make_generator(seed, "head", batch)
         z = torch.from_numpy(draw.standard_normal((2 * DRAWN, STYLE), dtype=np.float32))
         psi = torch.from_numpy(draw.uniform(*PSI, (2 * DRAWN, 1))).float()
         w, others = (network.latent_avg + psi * (network.map(z) - network.latent_avg)).chunk(2)
@@ -208,7 +208,7 @@ def train_head(network: MobileStyleGAN, settings: HeadSettings, seed: int) -> di
     )  # fmt: skip
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
     for step in range(settings.steps):
-        draw = seeding.generator(seed, "head updates", step)
+        draw = seeding.make_generator(seed, "head updates", step)
         loss = errors(torch.from_numpy(draw.integers(0, len(codes) - held, BATCH)), kernel, bias)
         optimizer.zero_grad()
         loss.backward()

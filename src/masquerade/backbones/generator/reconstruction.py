@@ -67,7 +67,7 @@ class Examples:
         numbers = torch.arange(2 * len(pictures)).split(AT_ONCE)
         mean = torch.stack([self._weights(some).sum(dim=0) for some in numbers]).sum(dim=0) / (2 * len(pictures))
         images = (self._images(some) for some in numbers)
-        linear.cpu().learn(images, mean, seeding.derive(seed, "components"))
+        linear.cpu().learn(images, mean, seeding.derive_seed(seed, "components"))
         self.linear = linear.to(self.device)
 
     @cached_property
@@ -187,7 +187,7 @@ class Reconstruction:
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses."""
-        draw = seeding.generator(self.seed, "reconstruction", step)
+        draw = seeding.make_generator(self.seed, "reconstruction", step)
         images, weights, codes = self.examples.batch(draw, self.settings.batch)
         values = decoding_losses(self.generator, codes, images, weights, self.mixed)[1]
         values["prior"] = self.prior.loss(draw)

@@ -45,8 +45,8 @@ class Sharpening:
     def step(self, step: int) -> dict[str, float]:
         """One update of each network. Returns the losses."""
         settings, mixed = self.settings, self.params.mixed
-        draw = seeding.generator(self.seed, "sharpening", step)
-        torch.manual_seed(seeding.derive(self.seed, "noise", step))
+        draw = seeding.make_generator(self.seed, "sharpening", step)
+        torch.manual_seed(seeding.derive_seed(self.seed, "noise", step))
         images, weights, codes = self.examples.batch(draw, settings.batch)
         made, values = decoding_losses(self.generator, codes, images, weights, mixed, settings.noise)
         values["texture"] = ((texture(made) - texture(images)).abs() * weights).mean()

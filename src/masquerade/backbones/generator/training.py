@@ -183,7 +183,7 @@ def measure_mean(generator: Generator | MobileStyleGAN, seed: int) -> None:
 
 def normal(seed: int, name: str, count: int, width: int) -> Tensor:
     """Draws of Z, float32 (count, width). They depend on the seed and the name alone."""
-    return torch.from_numpy(seeding.generator(seed, "z", name).standard_normal((count, width), dtype=np.float32))
+    return torch.from_numpy(seeding.make_generator(seed, "z", name).standard_normal((count, width), dtype=np.float32))
 
 
 def faces(generator: Generator | MobileStyleGAN, z: Tensor, psi: float) -> Tensor:

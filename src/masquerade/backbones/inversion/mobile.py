@@ -54,7 +54,7 @@ class MobileTask:
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name and their weighted sum, "total"."""
         params = self.params
-        draw = seeding.generator(self.seed, "inversion", step)
+        draw = seeding.make_generator(self.seed, "inversion", step)
         images, known = self.pairs.batch(draw, self.own.batch)
         with precision.mixed(self.device, params.mixed):
             codes = self.inverter(photographs.worse(images, draw)).float()
@@ -84,7 +84,7 @@ class MobileTask:
 
 def draws_of_w(generator: MobileStyleGAN, seed: int) -> Tensor:
     """Codes of random faces, (MEAN_OF, style)."""
-    z = seeding.generator(seed, "principal").standard_normal((MEAN_OF, generator.style_width), dtype=np.float32)
+    z = seeding.make_generator(seed, "principal").standard_normal((MEAN_OF, generator.style_width), dtype=np.float32)
     with torch.no_grad():
         return torch.cat([generator.map(part.to(device())) for part in torch.from_numpy(z).split(2000)])
 
@@ -159,7 +159,7 @@ class Pairs:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _chunk(self, start: int, count: int) -> tuple[Tensor, Tensor]:
-        codes = drawn_codes(self.generator, seeding.generator(self.seed, "pairs", start), count)
+        codes = drawn_codes(self.generator, seeding.make_generator(self.seed, "pairs", start), count)
         file = self.folder / f"{start:06d}_{count}_{self.seed}_{self.side}.safetensors"
         try:
             return checkpoints.load_checkpoint(file)[0]["pairs"]["pictures"], codes.cpu()

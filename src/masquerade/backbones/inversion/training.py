@@ -72,7 +72,7 @@ class InversionTask:
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name and their weighted sum, "total"."""
         params = self.params
-        draw = seeding.generator(self.seed, "inversion", step)
+        draw = seeding.make_generator(self.seed, "inversion", step)
         images, weights = self._images(draw)
         with precision.mixed(self.device, params.mixed):
             codes = self._encode(images, step).float()

@@ -68,7 +68,7 @@ class PhotographTask:
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss and other curves."""
         share = warmup_cosine_share(step, self.params.steps)
-        draw = seeding.generator(self.seed, "photographs", step)
+        draw = seeding.make_generator(self.seed, "photographs", step)
         people = draw.choice(len(self.rows), min(self.params.batch // 2, len(self.rows)), replace=False)
         pairs = np.stack([draw.choice(self.rows[person], 2, replace=len(self.rows[person]) < 2) for person in people])
         views = augmented(self.pictures[pairs.T.ravel()], draw, self.recognizer.input_size, self.settings)

@@ -86,8 +86,8 @@ class RecognitionTask:
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss and other curves."""
         share = warmup_cosine_share(step, self.params.steps)
-        draw = seeding.generator(self.seed, "recognition", step)
-        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        draw = seeding.make_generator(self.seed, "recognition", step)
+        torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
         logits = self.head(self.recognizer(images), labels)

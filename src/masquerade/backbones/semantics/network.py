@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones.semantics import SemanticsSettings
-from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
+from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError, suggest_nearest
 from masquerade.core.images import FaceArchive
-from masquerade.core.suggestions import nearest
 from masquerade.networks import deterministic, torchvision_internals
 from masquerade.training.checkpoints import Saved
 
@@ -246,7 +245,7 @@ def refuse_unknown(sentences: Sequence[str], tokenizer: object) -> None:
     words = sorted({word for sentence in sentences for word in words_of(sentence.replace("$", " "))})
     unknown = [word for word in words if word not in tokenizer.ids]
     if unknown:
-        hints = " ".join(f"'{word}': {nearest(word, list(tokenizer.ids))}" for word in unknown)
+        hints = " ".join(f"'{word}': {suggest_nearest(word, list(tokenizer.ids))}" for word in unknown)
         raise ParameterError(
             f"The text-image model learned no caption with the words {', '.join(unknown)}. {hints} Change the prompt, "
             "the source or the templates."

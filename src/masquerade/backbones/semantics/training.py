@@ -77,7 +77,7 @@ class ContrastiveTask:
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses and other curves."""
         share = self._share(step)
-        draw = seeding.generator(self.seed, "semantics", step)
+        draw = seeding.make_generator(self.seed, "semantics", step)
         chosen = torch.from_numpy(self._chosen(draw))
         turned = torch.from_numpy(draw.random(len(chosen)) < 0.5)
         images = augmented(self.pictures[chosen], turned, draw).to(self.device)

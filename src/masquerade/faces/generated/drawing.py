@@ -50,7 +50,7 @@ class Studio:
         self.generator = random_face.with_head(file_of(params.head)) if params.head else random_face.without_head()
         self.networks = AgeAndGender()
         self.parser = parsing.load(file_of(params.parser))
-        draws = seeding.generator(seed, NAME, "mean")
+        draws = seeding.make_generator(seed, NAME, "mean")
         codes = self._mapped(draws.standard_normal((MEAN_OF, STYLE), dtype=np.float32)).astype(np.float64)
         self.mean = codes.mean(axis=0)
         values, vectors = np.linalg.eigh(np.cov(codes - self.mean, rowvar=False))
@@ -60,7 +60,7 @@ class Studio:
 
     def code(self, *purpose: object) -> np.ndarray:
         """A code of W, not truncated: float64 (STYLE,)."""
-        draws = seeding.generator(self.seed, NAME, *purpose)
+        draws = seeding.make_generator(self.seed, NAME, *purpose)
         return self._mapped(draws.standard_normal((1, STYLE), dtype=np.float32))[0].astype(np.float64)
 
     def truncated(self, w: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ class Studio:
             share = getattr(self.params.shares, group)
             other = self.truncated(self.code(*purpose, group))
             codes[layers] = self.mean + np.sqrt(1 - share**2) * (w - self.mean) + share * (other - self.mean)
-        amounts = seeding.generator(self.seed, NAME, *purpose, "amounts").uniform(-(3**0.5), 3**0.5, len(MOVED))
+        amounts = seeding.make_generator(self.seed, NAME, *purpose, "amounts").uniform(-(3**0.5), 3**0.5, len(MOVED))
         for (name, layers), direction, amount in zip(MOVED.items(), directions, amounts, strict=True):
             codes[layers] += getattr(self.params.strengths, name) * amount * direction
         return codes

@@ -139,7 +139,7 @@ def _like(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
     missing = grain**2 - _measured(new, beside)[1] ** 2
     if missing <= 0.0:
         return new
-    noise = seeding.generator(0, "grain").standard_normal(new.shape[:2], dtype=np.float32)
+    noise = seeding.make_generator(0, "grain").standard_normal(new.shape[:2], dtype=np.float32)
     noise = cv2.GaussianBlur(noise, (0, 0), GRAIN_SIZE)
     return new + (np.sqrt(missing) / _fine(noise).std()) * noise[..., None]
 

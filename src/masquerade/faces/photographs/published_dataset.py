@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from masquerade.core import discovery, pools
+from masquerade.core import discovery, process
 from masquerade.core.errors import DatasetError, PictureError
 from masquerade.core.images import REFUSED
 from masquerade.faces import MANIFESTS, Dataset, Record
@@ -145,7 +145,7 @@ def _in_order(work: Callable, pictures: list[ListedPicture], tree: Tree, workers
         for listed in pictures:
             yield work(listed, _contents(tree, listed))
         return
-    with pools.beside(workers) as pool:
+    with process.open_pool(workers) as pool:
         for start in range(0, len(pictures), AHEAD * workers):
             window = pictures[start : start + AHEAD * workers]
             yield from pool.map(work, window, [_contents(tree, listed) for listed in window])

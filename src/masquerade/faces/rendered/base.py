@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from drawnpeople.attributes import attributes, caption
 from drawnpeople.person import Person
 from drawnpeople.shot import Conditions, sample_shot
-from masquerade.core.seeding import generator
+from masquerade.core.seeding import make_generator
 from masquerade.core.settings import Settings
 from masquerade.faces import Dataset, Record
 from masquerade.faces._splits import Identities
@@ -100,7 +100,7 @@ def person_of(prefix: str, split: str, number: int, seed: int) -> Person:
     """The person with this number. It depends on the dataset, the series of the split, the number and the seed."""
     from drawnpeople.sampling import sample_person
 
-    return sample_person(generator(seed, "faces", prefix, SERIES[split], number))
+    return sample_person(make_generator(seed, "faces", prefix, SERIES[split], number))
 
 
 @lru_cache(maxsize=1)
@@ -118,7 +118,9 @@ def render(job: Job) -> Record:
     prefix, split, number, take, seed, conditions, size, supersampling = job
     figure = figure_of(prefix, split, number, seed)
     person = figure.person
-    shot = sample_shot(generator(seed, "faces", prefix, SERIES[split], number, "picture", take), person, conditions)
+    shot = sample_shot(
+        make_generator(seed, "faces", prefix, SERIES[split], number, "picture", take), person, conditions
+    )
     drawing = draw(figure, shot, size, supersampling)
     identity = f"{prefix}-{split}-{number:04d}"
     row = {

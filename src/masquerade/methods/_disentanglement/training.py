@@ -71,7 +71,7 @@ class StageOneTask:
         seed: int,
         frozen: Mapping[str, nn.Module] | None = None,
     ):
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.identity, self.pictures, self.identities = settings, identity, pictures, identities
         self.seed, self.device = seed, identities.device
         self.network = built(settings, frozen or {}, identities.shape[1]).to(self.device)
@@ -112,7 +112,7 @@ class StageOneTask:
 
     def pairs(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows for the identity, rows for the attributes, whether both are the same picture: (batch,) each."""
-        draw, batch = seeding.generator(self.seed, "batch", step), self.settings.batch
+        draw, batch = seeding.make_generator(self.seed, "batch", step), self.settings.batch
         attributes = draw.integers(len(self.pictures), size=batch)
         # An offset of 1 .. M - 1 never gives the same picture.
         others = (attributes + draw.integers(1, len(self.pictures), size=batch)) % len(self.pictures)
@@ -137,7 +137,7 @@ class StageOneTask:
         if it is asked for a direction outside the span, which no picture gives.
         """
         count = round(noised * len(identity))
-        draw = seeding.generator(self.seed, "noise", step)
+        draw = seeding.make_generator(self.seed, "noise", step)
         drawn = torch.from_numpy(draw.standard_normal((count, identity.shape[1]), dtype=np.float32)).to(identity)
         directions = self.network.projected(normalize(drawn))
         share = torch.from_numpy(draw.random((count, 1), dtype=np.float32)).to(identity)

@@ -136,7 +136,7 @@ class InpaintingTask(ABC):
 
     def step(self, step: int) -> dict[str, float]:
         """One update of the generator, then one of the critic from ``critic_from`` on. Returns the losses by name."""
-        draw = seeding.generator(self.seed, "inpainting", step)
+        draw = seeding.make_generator(self.seed, "inpainting", step)
         scenes, criticised = self.scenes(draw), self.kind(step)[0]
         values, pasted = self._update_generator(scenes, step, criticised)
         if criticised:
@@ -242,7 +242,7 @@ def train(
     task = task_of(people(archive, job.people, size, names=names and names(archive)))
     network = training.averaged(task.network)
     known = people(archive, "validation", size, SAMPLES)
-    draw = seeding.generator(job.seed, "samples")
+    draw = seeding.make_generator(job.seed, "samples")
     with torch.no_grad():
         scenes = task.scenes_of(to_float(known.pictures), known.landmarks, np.arange(len(known.pictures)), draw)
     training.fit(task, settings.steps, lambda: samples(network, scenes))

@@ -87,7 +87,7 @@ class AnonymousNet(Method):
         known, counts = self._population.labels.numpy(), self._population.counts.numpy()
         chosen = own.copy()
         for row, name in enumerate(names):
-            draw = seeding.generator(seed, "anonymousnet", name)
+            draw = seeding.make_generator(seed, "anonymousnet", name)
             if draw.random() >= self.variant.closeness:
                 chosen[row] = known[draw.choice(len(known), p=counts / counts.sum())]
         return chosen

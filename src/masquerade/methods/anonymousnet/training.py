@@ -28,7 +28,7 @@ class AnonymousNetTask:
     """The updates of stage I, then those of stage III. ``pictures`` uint8 (M, S, S, 3); ``labels`` bool (M, A)."""
 
     def __init__(self, settings: AnonymousNetSettings, pictures: np.ndarray, labels: np.ndarray, seed: int):
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.pictures, self.seed, self.device = settings, pictures, seed, device()
         self.labels = torch.from_numpy(labels).float()
         self.weights = class_weights(labels, BALANCE)
@@ -62,8 +62,8 @@ class AnonymousNetTask:
 
     def _estimate(self, step: int) -> Tensor:
         """Stage I: binary cross-entropy of every attribute."""
-        draw = seeding.generator(self.seed, "stage I", step)
-        torch.manual_seed(seeding.derive(self.seed, "dropout", step))
+        draw = seeding.make_generator(self.seed, "stage I", step)
+        torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
         self.estimator.train()
         rows = torch.from_numpy(draw.integers(len(self.pictures), size=self.settings.estimator.batch))
         images = augmented(torch.from_numpy(self.pictures[rows.numpy()]), draw).to(self.device)
@@ -107,7 +107,7 @@ class AnonymousNetTask:
         loss = fake.mean() - real.mean()  # Eq. 7, of the critic
         loss = loss + weights.classification * functional.binary_cross_entropy_with_logits(logits, own)  # Eq. 2
         if weights.gradient_penalty and step % settings.penalty_every == 0:
-            draw = seeding.generator(self.seed, "penalty", step)
+            draw = seeding.make_generator(self.seed, "penalty", step)
             share = torch.from_numpy(draw.random((len(images), 1, 1, 1), dtype=np.float32)).to(images)
             mixed = torch.lerp(images, drawn, share).requires_grad_(True)
             slope = torch.autograd.grad(self.critic(mixed)[0].sum(), mixed, create_graph=True)[0]
@@ -118,7 +118,7 @@ class AnonymousNetTask:
 
     def _batch(self, step: int, number: int) -> tuple[Tensor, Tensor, Tensor]:
         """Pictures, half of them mirrored, their own labels, and the labels of other pictures of the training."""
-        draw = seeding.generator(self.seed, "stage III", step, number)
+        draw = seeding.make_generator(self.seed, "stage III", step, number)
         rows, others = (draw.integers(len(self.pictures), size=self.settings.batch) for _ in range(2))
         images = to_float(self.pictures[rows])
         turned = draw.random(len(rows)) < 0.5
@@ -190,10 +190,10 @@ def universal(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetS
     After Moosavi-Dezfooli et al. 2017, with the sum over a batch in place of one picture at a time (ours).
     """
     limit, where = settings.perturbation, next(identity.parameters()).device
-    first = seeding.generator(seed, "stage IV").uniform(-limit / 10, limit / 10, (3, *pictures.shape[1:3]))
+    first = seeding.make_generator(seed, "stage IV").uniform(-limit / 10, limit / 10, (3, *pictures.shape[1:3]))
     change = torch.from_numpy(first.astype(np.float32)).to(where)
     for step in range(settings.perturbation_steps):
-        draw = seeding.generator(seed, "stage IV", step)
+        draw = seeding.make_generator(seed, "stage IV", step)
         rows = draw.integers(len(pictures), size=settings.estimator.batch)
         images = torch.from_numpy(to_float(pictures[rows])).to(where)
         with torch.no_grad():

@@ -10,7 +10,7 @@ from masquerade.backbones import loaded
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import Faces
-from masquerade.core.keys import Digits, stacked
+from masquerade.core.keys import Digits, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, latent_stand_in, needed
@@ -143,7 +143,7 @@ class Cao21(Method):
 
     def _referred(self, keys: Sequence[bytes] | None) -> np.ndarray:
         """f(p) of each password, unit (N, D)."""
-        return stacked(keys, lambda key: self._references.of(int(key)))
+        return stack_per_key(keys, lambda key: self._references.of(int(key)))
 
     def _level(self) -> int:
         if self.variant.level == "random":
@@ -155,7 +155,7 @@ class Cao21(Method):
     def _angles(self, faces: Faces, seed: int) -> np.ndarray:
         """theta of each face in radians, (N, 1)."""
         level = self.variant.level
-        draws = [seeding.generator(seed, "level", name).integers(len(rotation.LEVELS)) for name in faces.ids]
+        draws = [seeding.make_generator(seed, "level", name).integers(len(rotation.LEVELS)) for name in faces.ids]
         levels = draws if level == "random" else [level] * len(faces)
         return np.array([[rotation.angle(int(one))] for one in levels])
 

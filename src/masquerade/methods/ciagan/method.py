@@ -8,7 +8,7 @@ import numpy as np
 
 from masquerade.core import seeding
 from masquerade.core.images import Faces
-from masquerade.core.keys import Secret, expanded, stacked
+from masquerade.core.keys import Secret, expand, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
@@ -82,7 +82,7 @@ class CIAGAN(Method):
         """Raises PictureError if the region of a face is empty or the whole picture, or its landmarks are unknown."""
         labels = self._labels(faces, seed, keys)
         if self.params.latent is not None:
-            people = [seeding.generator(0, "ciagan", "person", label) for label in labels.tolist()]
+            people = [seeding.make_generator(0, "ciagan", "person", label) for label in labels.tolist()]
             normal = [draw.standard_normal(self._latent.style_width, dtype=np.float32) for draw in people]
             return self._latent.drawn(faces, region.polygon_masks, np.stack(normal))
         of_labels = np.eye(self.params.labels, dtype=np.float32)[labels]
@@ -92,5 +92,5 @@ class CIAGAN(Method):
         """The label of the person to draw, int (N,)."""
         labels = self.params.labels
         if self.variant.label == "one":
-            return np.full(len(faces), seeding.derive(seed, "ciagan") % labels)
-        return stacked(keys, lambda key: np.array(int.from_bytes(expanded(key, NUMBER, "ciagan"), "big") % labels))
+            return np.full(len(faces), seeding.derive_seed(seed, "ciagan") % labels)
+        return stack_per_key(keys, lambda key: np.array(int.from_bytes(expand(key, NUMBER, "ciagan"), "big") % labels))

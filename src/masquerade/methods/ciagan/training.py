@@ -27,7 +27,7 @@ class CiaganTask(InpaintingTask):
     """
 
     def __init__(self, settings: CiaganSettings, people: People, encoder: nn.Module | None, seed: int):
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         network = generator(settings).to(device())
         critic = CiaganCritic(settings.critic.widths, settings.critic.hidden, settings.size).to(device())
         super().__init__(settings, network, critic, people, seed)
@@ -76,7 +76,7 @@ class CiaganTask(InpaintingTask):
         if self.encoder is not None:
             cosine = (normalize(self.encoder(pasted)) * self.centers[labels]).sum(dim=1)
             return {"identity": (1 - cosine).mean()}
-        draw = seeding.generator(self.seed, "wanted", int(scenes.rows[0]), int(scenes.rows[-1]))
+        draw = seeding.make_generator(self.seed, "wanted", int(scenes.rows[0]), int(scenes.rows[-1]))
         other = self._pictures(labels.cpu().numpy(), draw)
         self.siamese.requires_grad_(False)
         distance = (self.siamese(pasted) - self.siamese(other)).square().sum(dim=1)
@@ -85,7 +85,7 @@ class CiaganTask(InpaintingTask):
 
     def _compare(self, scenes: Scenes, step: int) -> None:
         """One update of the siamese network on real pairs, of which half are of one person."""
-        others = self._pictures(self._labels(scenes).cpu().numpy(), seeding.generator(self.seed, "pairs", step))
+        others = self._pictures(self._labels(scenes).cpu().numpy(), seeding.make_generator(self.seed, "pairs", step))
         first, second = self.siamese(scenes.images), self.siamese(others)
         loss = contrastive(first, second, self.wanted(scenes), self.settings.margin)
         self.optimizers["siamese"].descend(loss, 1.0)

@@ -28,7 +28,7 @@ class DartBlurTask:
     """The updates of the first detector; then, in each step, one of the U-Net and one of the second detector."""
 
     def __init__(self, settings: DartBlurSettings, people: People, seed: int):
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.seed, self.people, self.size = settings, seed, people, people.pictures.shape[1]
         self.network = DartBlurUNet(settings.widths).to(device())
         self.clear = GridDetector(settings.detector.widths).to(device())
@@ -48,7 +48,7 @@ class DartBlurTask:
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         first = self.settings.detector.steps
-        draw = seeding.generator(self.seed, "dartblur", step)
+        draw = seeding.make_generator(self.seed, "dartblur", step)
         if self.kind(step):
             images, corners = self._views(draw, self.settings.detector.batch)
             loss = detection(self.clear(images), self._truth(corners))

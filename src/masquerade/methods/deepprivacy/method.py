@@ -93,11 +93,11 @@ class DeepPrivacy(Method):
         """With another style of the generator of faces (ours)."""
         if self.params.latent is None or not self.variant.truncation:
             return None
-        return self.anonymize(faces, seeding.derive(self._seed, "otherwise", number))
+        return self.anonymize(faces, seeding.derive_seed(self._seed, "otherwise", number))
 
     def _code(self, seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """The code of a picture, float32: normal numbers without those beyond ``truncation``."""
-        draw, limit = seeding.generator(seed, "deepprivacy", name), self.variant.truncation
+        draw, limit = seeding.make_generator(seed, "deepprivacy", name), self.variant.truncation
         code = np.zeros(shape, dtype=np.float32)
         beyond = np.full(code.shape, limit > 0)
         while beyond.any():

@@ -17,7 +17,7 @@ class DeepPrivacyTask(InpaintingTask):
     """Improved Wasserstein loss (Gulrajani et al. 2017, Eq. 3) with a drift term (Karras et al. 2018, appendix A.1)."""
 
     def __init__(self, settings: DeepPrivacySettings, people: People, seed: int):
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         network, critic = (
             generator(settings).to(device()),
             InpaintingCritic(settings.widths, settings.pose).to(device()),
@@ -48,7 +48,7 @@ class DeepPrivacyTask(InpaintingTask):
         real, fake = self.scores(scenes.images, scenes), self.scores(pasted, scenes)
         loss = fake.mean() - real.mean() + weights.drift * real.square().mean()
         if self.penalized(step):
-            draw = seeding.generator(self.seed, "penalty", step)
+            draw = seeding.make_generator(self.seed, "penalty", step)
             penalty = self._gradient_penalty(scenes, pasted, draw)
             loss = loss + weights.gradient_penalty * self.settings.penalty_every * penalty
         return loss

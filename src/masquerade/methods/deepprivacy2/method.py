@@ -86,7 +86,7 @@ class DeepPrivacy2(Method):
         self._seed = seed  # `otherwise` goes on from it
         latent = self.params.latent is not None
         width = self._latent.style_width if latent else self.params.generator.style
-        normal = [seeding.generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
+        normal = [seeding.make_generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
         codes = np.stack(normal).astype(np.float32)
         if latent:
             return self._latent.drawn(faces, region.box_masks, codes, self.variant.truncation)
@@ -96,4 +96,4 @@ class DeepPrivacy2(Method):
         """With another style of the generator of faces (ours)."""
         if self.params.latent is None or not self.variant.truncation:
             return None
-        return self.anonymize(faces, seeding.derive(self._seed, "otherwise", number))
+        return self.anonymize(faces, seeding.derive_seed(self._seed, "otherwise", number))

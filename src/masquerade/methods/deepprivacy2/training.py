@@ -21,7 +21,7 @@ class DeepPrivacy2Task(InpaintingTask):
     """Non-saturating logistic loss with R1 at some steps (Karras et al. 2020) and a drift term."""
 
     def __init__(self, settings: DeepPrivacy2Settings, people: People, seed: int):
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         size = settings.generator.size
         critic = Discriminator(size, settings.critic, inputs=3 + CONDITION).to(device())
         super().__init__(settings, generator(settings).to(device()), critic, people, seed)

@@ -51,7 +51,7 @@ def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed
         features = identity(images)
     dissimilarity = Dissimilarity(images)
     start, found = (images * INSIDE).atanh(), torch.zeros_like(images)
-    drawn = [seeding.generator(seed, "fawkes", name).uniform(-FIRST, FIRST, images.shape[1:]) for name in names]
+    drawn = [seeding.make_generator(seed, "fawkes", name).uniform(-FIRST, FIRST, images.shape[1:]) for name in names]
     modifier = torch.from_numpy(np.stack(drawn)).to(images).requires_grad_(True)
     optimizer = torch.optim.Adadelta([modifier], lr=knobs.rate, rho=DECAY, eps=EPSILON)
     weight, side = images.new_ones(len(images)), images.new_ones(len(images))

@@ -6,7 +6,7 @@ import numpy as np
 
 from masquerade.core.errors import KeyFormatError
 from masquerade.core.images import Faces, check_size
-from masquerade.core.keys import Bits, stacked
+from masquerade.core.keys import Bits, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.fit.passwords import BITS, of_key
@@ -66,7 +66,7 @@ class FIT(Method):
     def _passwords(self, keys: Sequence[bytes] | None) -> np.ndarray:
         if any(len(key) != BITS // 8 for key in keys or [b""]):
             raise KeyFormatError(f"The key of fit is {BITS} bits. Give {BITS // 8} bytes.")
-        return stacked(keys, of_key)
+        return stack_per_key(keys, of_key)
 
     def _transformed(self, images: np.ndarray, passwords: np.ndarray) -> np.ndarray:
         check_size(images, self._size)

@@ -32,7 +32,7 @@ class TransformerTask:
 
     def __init__(self, settings: FitSettings, identity: nn.Module, pictures: np.ndarray, seed: int):
         distributed.check_batch(settings.batch, "methods.fit.params.batch")
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
         self.device = next(identity.parameters()).device
         self.network = transformer(settings).to(self.device)
@@ -53,8 +53,8 @@ class TransformerTask:
         }
 
     def step(self, step: int) -> dict[str, float]:
-        torch.manual_seed(seeding.derive(self.seed, "gray", step))
-        draw = seeding.generator(self.seed, "batch", step)
+        torch.manual_seed(seeding.derive_seed(self.seed, "gray", step))
+        draw = seeding.make_generator(self.seed, "batch", step)
         count = self.settings.batch
         chosen = distributed.rows(draw.integers(len(self.pictures), size=count))
         images = torch.from_numpy(to_float(self.pictures[chosen])).to(self.device)
@@ -192,7 +192,7 @@ def decoded(archive: FaceArchive, part: str, halvings: int, limit: int | None = 
 def samples(network: IdentityTransformer, images: np.ndarray, seed: int) -> np.ndarray:
     """uint8 (rows, columns, 3): original | anonymized | with another password | recovered | wrongly, twice."""
     device = next(network.parameters()).device
-    numbers = passwords.drawn(seeding.generator(seed, "samples"), len(images))
+    numbers = passwords.drawn(seeding.make_generator(seed, "samples"), len(images))
 
     def transformed(pictures: np.ndarray, name: str) -> np.ndarray:
         bits = torch.from_numpy(passwords.encoded(numbers[name])).to(device)

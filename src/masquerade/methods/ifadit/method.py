@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from masquerade.core.images import Faces, check_size, to_float, to_uint8
-from masquerade.core.keys import Secret, expanded, stacked
+from masquerade.core.keys import Secret, expand, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._memory import Remembered
@@ -162,7 +162,7 @@ class Ifadit(Method):
     def _pseudorandom(self, keys: Sequence[bytes] | None) -> np.ndarray:
         """The bytes that HKDF derives from each key, uint8 (N, style)."""
         width = self._networks.generator.style_width
-        return stacked(keys, lambda key: np.frombuffer(expanded(key, width, "ifadit"), dtype=np.uint8))
+        return stack_per_key(keys, lambda key: np.frombuffer(expand(key, width, "ifadit"), dtype=np.uint8))
 
     def _secrets(self, drawn: "Tensor") -> "Tensor":
         """KeyGen(s) of Eq. 4, (N, style), from the derived bytes: [-1, 1], the generator's mapping network."""

@@ -88,7 +88,7 @@ class PhaseOne(PicturePhase):
     def step(self, step: int) -> dict[str, float]:
         self.train_disentangler(True)
         chosen = self.settings.phase_one
-        draw = seeding.generator(self.seed, "phase one", step)
+        draw = seeding.make_generator(self.seed, "phase one", step)
         batch = self.known.batch(draw.integers(0, len(self.known), chosen.batch))
         others = round(chosen.swapped * chosen.batch)  # the first pictures of the batch take another identity
         identity = batch.identity.clone()
@@ -143,7 +143,7 @@ class PhaseTwo(PicturePhase):
 
     def step(self, step: int) -> dict[str, float]:
         self.train_disentangler(self.joint)
-        draw = seeding.generator(self.seed, "phase two", step)
+        draw = seeding.make_generator(self.seed, "phase two", step)
         count = self.settings.phase_two.batch
         batch = self.known.batch(pairs(draw, len(self.known), count))
         secrets = drawn_secrets(self.networks.generator, draw, count)

@@ -45,7 +45,7 @@ class Rehearsal(Phase):
 
     def step(self, step: int) -> dict[str, float]:
         chosen, transform = self.settings.rehearsal, self.transform
-        draw = seeding.generator(self.seed, "rehearsal", step)
+        draw = seeding.make_generator(self.seed, "rehearsal", step)
         identity = self.identities(pairs(draw, len(self.known), chosen.batch))
         first, second = drawn_secrets(self.networks.generator, draw, chosen.batch)
         hidden = torch.cat([transform(identity, first), transform(identity, second)])

@@ -35,9 +35,9 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
     archive = training.archive
     networks = FrozenNetworks(job.backbones, NEEDS, settings.region)
     size = networks.generator.size
-    torch.manual_seed(seeding.derive(job.seed, "disentangler"))
+    torch.manual_seed(seeding.derive_seed(job.seed, "disentangler"))
     disentangler = started(settings, networks.mean.cpu(), networks.identity, networks.inversion).to(networks.device)
-    torch.manual_seed(seeding.derive(job.seed, "transform"))
+    torch.manual_seed(seeding.derive_seed(job.seed, "transform"))
     transform = Transform(settings, networks.generator.style_width).to(networks.device)
     first_phase = _first_phase_digest(settings, training)
     known = TrainingPictures(networks, decoded(archive, job.people, size), masks=settings.refined)
@@ -97,7 +97,9 @@ def samples(
     """uint8 (rows, columns, 3): source | reconstructed | anonymized | recovered | recovered with another secret."""
     disentangler.eval()
     images = torch.from_numpy(to_float(pictures)).to(networks.device)
-    drawn = seeding.generator(seed, "samples").integers(0, 256, (2, 1, networks.generator.style_width), dtype=np.uint8)
+    drawn = seeding.make_generator(seed, "samples").integers(
+        0, 256, (2, 1, networks.generator.style_width), dtype=np.uint8
+    )
     right, wrong = (
         secret_vectors(networks.generator, torch.from_numpy(part).to(networks.device)).expand(len(images), -1)
         for part in drawn

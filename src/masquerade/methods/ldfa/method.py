@@ -58,7 +58,7 @@ class LDFA(Method):
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
         side = self.params.size // 2 ** len(self.params.autoencoder.widths)
         shape = (self.params.latent, side, side)
-        codes = np.stack([seeding.generator(seed, "ldfa", name).standard_normal(shape) for name in faces.ids])
+        codes = np.stack([seeding.make_generator(seed, "ldfa", name).standard_normal(shape) for name in faces.ids])
         guide = self._clear(faces) if self.variant.strength < 1 else region.nothing
         return self._drawing.drawn(faces, region.box_masks, guide, codes.astype(np.float32))
 

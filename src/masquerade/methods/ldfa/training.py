@@ -27,7 +27,7 @@ class LdfaTask:
     """The updates of the autoencoder, then those of the diffusion model."""
 
     def __init__(self, settings: LdfaSettings, people: People, seed: int):
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.people, self.seed = settings, people, seed
         self.network = LatentInpainter(settings).to(device())
         self.modules = {"network": self.network}
@@ -47,7 +47,7 @@ class LdfaTask:
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         first, settings = self.settings.autoencoder.steps, self.settings
-        draw = seeding.generator(self.seed, "ldfa", step)
+        draw = seeding.make_generator(self.seed, "ldfa", step)
         if self.kind(step):
             values = self._reconstruct(draw)
             loss = values["pixels"] + settings.edges * values["edges"]
@@ -119,7 +119,7 @@ def samples(network: LatentInpainter, people: People, seed: int) -> np.ndarray:
     masks = torch.from_numpy(region.box_masks(people.landmarks, size)[:, None].astype(np.float32)).to(where)
     hidden, columns = images * (1 - masks), [images, images * (1 - masks), network.autoencoder(images)]
     for number in range(2):
-        draw = seeding.generator(seed, "samples", number)
+        draw = seeding.make_generator(seed, "samples", number)
         noise = draw.standard_normal(network.encode(images).shape, dtype=np.float32)
         drawn = network(hidden, masks, images, torch.from_numpy(noise).to(where))
         columns.append(hidden + drawn * masks)

@@ -94,7 +94,7 @@ class GroupAnonymizer:
             if self.mechanism.sampler == "opendp":
                 chosen.append(members[secrets.randbelow(len(members))])
             else:
-                chosen.append(seeding.generator(seed, "member", name).choice(members))
+                chosen.append(seeding.make_generator(seed, "member", name).choice(members))
         return _for_layers(self.groups.features[chosen], features)
 
     def statement(self) -> dict[str, object]:

@@ -130,7 +130,7 @@ class LReOrg(Method):
         pictures = {}
         if IDENTITY in self.variant.hide:
             for number in DRAWS:
-                pictures[f"draw.{number}"] = self.anonymize(faces, seeding.derive(number, "lreorg", "draw"))
+                pictures[f"draw.{number}"] = self.anonymize(faces, seeding.derive_seed(number, "lreorg", "draw"))
         code = self._hidden(faces, 0)
         original, _ = self._codes.of(faces)
         for name in self.variant.keep[:-1]:

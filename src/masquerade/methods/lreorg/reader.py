@@ -36,12 +36,12 @@ class Reader(nn.Module):
 
 def train(codes: Tensor, identities: Tensor, features: Tensor, steps: int, seed: int) -> Reader:
     """A reader, trained on faces with known codes (F, style), identities (F, D) and features (F, E)."""
-    torch.manual_seed(seeding.derive(seed, "reader"))
+    torch.manual_seed(seeding.derive_seed(seed, "reader"))
     reader = Reader(codes, identities, features).to(codes.device)
     optimizers = Optimizers({"reader": reader}, RATE, BETAS, (2,), OTHERS_RATE)
     spread = features.var()
     for step in range(steps):
-        draw = seeding.generator(seed, "reader", step)
+        draw = seeding.make_generator(seed, "reader", step)
         rows = torch.from_numpy(draw.choice(len(codes), min(BATCH, len(codes)), replace=False))
         vectors, predicted = reader(codes[rows])
         loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (predicted - features[rows]).square().mean() / spread

@@ -51,7 +51,7 @@ class SwapTask:
         seed: int,
         inverted: Tensor | None = None,
     ):
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.space, self.identity, self.seed = settings, space, identity, seed
         self.words = Vocabulary(space.semantics, settings.keywords)
         self.attributes = [name for name in settings.keywords if name != IDENTITY]
@@ -72,7 +72,9 @@ class SwapTask:
         space = self.space
         generator = space.generator
         faces -= 0 if inverted is None else len(inverted)
-        z = seeding.generator(self.seed, "lreorg", "faces").standard_normal((faces, generator.style_width), np.float32)
+        z = seeding.make_generator(self.seed, "lreorg", "faces").standard_normal(
+            (faces, generator.style_width), np.float32
+        )
 
         def drawn(part: Tensor) -> tuple[Tensor, ...]:
             w = generator.truncate(generator.map(part), TRUNCATION)
@@ -100,7 +102,7 @@ class SwapTask:
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
-        draw, settings = seeding.generator(self.seed, "lreorg", step), self.settings
+        draw, settings = seeding.make_generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
         drawn = self._draws(step)
         pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
@@ -204,7 +206,7 @@ def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: Training
             len(rows),
         )
         count = len(rows)
-    chosen = np.sort(seeding.generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False))
+    chosen = np.sort(seeding.make_generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False))
     codes = torch.cat([space.encode(part.images) for part in archive.batches(BATCH, rows=rows.iloc[chosen])])
     return codes[~diverged(codes, space)]
 

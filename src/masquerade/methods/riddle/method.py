@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from masquerade.core.images import Faces
-from masquerade.core.keys import Secret, stacked
+from masquerade.core.keys import Secret, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.riddle import password
@@ -86,7 +86,7 @@ class Riddle(Method):
         from masquerade.networks.inputs import in_batches
 
         space = self._space
-        z = stacked(keys, lambda key: password.of(key, space.generator.style_width))
+        z = stack_per_key(keys, lambda key: password.of(key, space.generator.style_width))
         return in_batches(self._network, 32, codes, in_batches(space.generator.map, len(z), z))
 
     def _drawn(self, codes: "Tensor") -> np.ndarray:

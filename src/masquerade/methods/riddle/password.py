@@ -16,6 +16,6 @@ def of(key: bytes, width: int) -> np.ndarray:
     (k + 1/2) / 2^53, and z is the inverse normal distribution function of it. Keys that differ in one bit give
     unrelated passwords.
     """
-    derived = np.frombuffer(keys.expanded(key, BYTES * width, "riddle password"), dtype=">u8")
+    derived = np.frombuffer(keys.expand(key, BYTES * width, "riddle password"), dtype=">u8")
     inverse = NormalDist().inv_cdf
     return np.array([inverse(((int(word) >> 11) + 0.5) / 2**53) for word in derived], dtype=np.float32)

@@ -44,7 +44,7 @@ class EncryptorTask:
                  seed: int):  # fmt: skip
         # first, because a missing file should stop a training before all its pictures are inverted
         self.lpips = perceptual(space.device, LPIPS_KNOB, settings.perceptual) if settings.losses.lpips else None
-        torch.manual_seed(seeding.derive(seed, "weights"))
+        torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
         parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
         self.codes = torch.cat([space.encode(to_float(part)) for part in parts])
@@ -61,7 +61,7 @@ class EncryptorTask:
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         self._schedule(step)
-        draw, weights = seeding.generator(self.seed, "riddle", step), self.settings.losses
+        draw, weights = seeding.make_generator(self.seed, "riddle", step), self.settings.losses
         values = self._drawn(draw) if self.kind(step) else {}
         if self.settings.codes_alone:
             values |= self._codes_alone(draw)
@@ -187,7 +187,9 @@ def untrained(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
 def build(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
     """The `untrained` encryptor, with the mean and deviation of W of its generator."""
     generator, network = space.generator, untrained(settings, space)
-    z = seeding.generator(0, "riddle", "deviation").standard_normal((MEASURED, generator.style_width), dtype=np.float32)
+    z = seeding.make_generator(0, "riddle", "deviation").standard_normal(
+        (MEASURED, generator.style_width), dtype=np.float32
+    )
     with torch.no_grad():
         drawn = generator.map(torch.from_numpy(z).to(space.device)).cpu()
         network.mean.copy_(generator.latent_avg)
@@ -255,7 +257,9 @@ def samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) ->
     """uint8 (rows, columns, 3): original | encrypted | another password | right | wrong | right, from the picture."""
     device, count = space.device, len(images)
     codes = space.encode(images).to(device)
-    z = seeding.generator(0, "riddle", "samples").standard_normal((3, space.generator.style_width), dtype=np.float32)
+    z = seeding.make_generator(0, "riddle", "samples").standard_normal(
+        (3, space.generator.style_width), dtype=np.float32
+    )
     right, other, wrong = (key.expand(count, -1) for key in space.generator.map(torch.from_numpy(z).to(device)))
     encrypted = network(codes, right)
     drawn = space.draw(encrypted.cpu())

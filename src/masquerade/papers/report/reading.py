@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from masquerade.core import csv_files
+from masquerade.core import files
 from masquerade.core.errors import ReferenceFileError
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
@@ -56,7 +56,7 @@ class Assertion:
 
 def records(text: str) -> Sequence[Record]:
     """The lines of a CSV file."""
-    return csv_files.rows(text)
+    return files.parse_csv(text)
 
 
 def table(declared: Table, lines: Sequence[Record], cells: Cells, context: Context) -> TableResult:

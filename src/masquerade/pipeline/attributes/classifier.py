@@ -29,7 +29,7 @@ class Classifier:
 
     def __init__(self, architecture: Architecture, attributes: Sequence[str], settings: AttributeSettings, seed: int):
         self.attributes, self.settings, self.seed = list(attributes), settings, seed
-        torch.manual_seed(seeding.derive(seed, "classifier"))
+        torch.manual_seed(seeding.derive_seed(seed, "classifier"))
         blocks, (self._mean, self._std), width = ARCHITECTURES[architecture]()
         kept = min(settings.frozen_blocks, len(blocks))
         self._frozen = place(nn.Sequential(*blocks[:kept])).eval()
@@ -62,7 +62,7 @@ class Classifier:
         self._trained.train()
         curve = []
         for epoch in range(settings.epochs):
-            draw = seeding.generator(self.seed, "epoch", epoch)
+            draw = seeding.make_generator(self.seed, "epoch", epoch)
             order, turned = draw.permutation(len(features)), draw.random(len(features)) < 0.5
             losses = []
             for rows in np.array_split(order, -(-len(order) // settings.batch)):

@@ -25,7 +25,7 @@ def names(index: pd.DataFrame) -> list[str]:
 
 def shuffled_split(rows: pd.DataFrame, test_share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(train, test) of a dataset without a split: shuffled, 80-20 (Barattin et al. 2023, section 4.1)."""
-    order = seeding.generator(seed, "attributes", "split").permutation(len(rows))
+    order = seeding.make_generator(seed, "attributes", "split").permutation(len(rows))
     test = round(test_share * len(rows))
     return rows.iloc[np.sort(order[test:])], rows.iloc[np.sort(order[:test])]
 
@@ -45,7 +45,7 @@ def pseudo_labels(
     architectures: dict[str, Architecture] = {"pseudo_a": "mobilenet_v2", "pseudo_b": "efficientnet_lite0"}
     for labels, architecture in architectures.items():
         known = [name for name in names(train.index) if labels == "pseudo_a" or name in PSEUDO_B_ATTRIBUTES]
-        classifier = Classifier(architecture, known, settings, seeding.derive(seed, labels))
+        classifier = Classifier(architecture, known, settings, seeding.derive_seed(seed, labels))
         pictures = pixels(train, rows)
         classifier.fit(classifier.features(pictures), classifier.features(pictures[:, :, ::-1]), _truth(rows, known))
         for dataset, archive in datasets.items():
@@ -100,7 +100,7 @@ def evaluate(
         truth = _annotated(originals) if labels == ANNOTATED else _wide(pseudo, labels)
         if truth is None or not set(train["source_id"]) <= set(truth.index):
             continue
-        classifier = Classifier("mobilenet_v2", list(truth.columns), settings, seeding.derive(seed, labels))
+        classifier = Classifier("mobilenet_v2", list(truth.columns), settings, seeding.derive_seed(seed, labels))
         classifier.fit(features, mirrored, truth.loc[train["source_id"]].to_numpy())
         predicted = classifier.predict(real_features)
         known = truth.loc[test["id"]].to_numpy()
@@ -139,5 +139,5 @@ def _long(rows: pd.DataFrame, attributes: list[str], about: dict[str, object], *
 
 def write(frame: pd.DataFrame, output: Path) -> None:
     """Write the predictions as Parquet."""
-    with files.written(output) as temporary:
+    with files.write_atomically(output) as temporary:
         frame.to_parquet(temporary, index=False)

@@ -17,7 +17,7 @@ import pandas as pd
 from PIL import Image
 
 from masquerade.core.errors import ArchiveError, PictureError
-from masquerade.core.files import written
+from masquerade.core.files import write_atomically
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resized
@@ -191,7 +191,7 @@ def _listed(names: list[str]) -> str:
 
 def _store(pictures: Mapping[str, np.ndarray], output: Path) -> None:
     """Write the pictures as PNGs into one zip."""
-    with written(output) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as entries:
+    with write_atomically(output) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as entries:
         for name, picture in pictures.items():
             buffer = io.BytesIO()
             Image.fromarray(picture).save(buffer, "PNG", compress_level=1)

@@ -139,7 +139,7 @@ class Anonymizer:
         script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
         `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
-        source, output = files.at_home(source), files.at_home(output)
+        source, output = files.expand_home(source), files.expand_home(output)
         choosing.check_faces(faces, whole, small)
         batches.check_output(output, source, overwrite, go_on)
         personal = self._personal_key(key)
@@ -182,11 +182,11 @@ class Anonymizer:
         ``originals``: the photographs before, to say how near the results come. ``no_salt``: pictures whose salt is not
         known have none. Raises MasqueradeError; a picture that is refused has a row with the reason.
         """
-        pictures, output = files.at_home(pictures), files.at_home(output)
+        pictures, output = files.expand_home(pictures), files.expand_home(output)
         batches.check_output(output, pictures, overwrite)
         folder = self._photographs(pictures, "refuse", alignment="none")
         work, publisher, facts = self._steps_back(
-            folder, FolderOutput(output / placing.UNFINISHED), key, no_salt, originals and files.at_home(originals)
+            folder, FolderOutput(output / placing.UNFINISHED), key, no_salt, originals and files.expand_home(originals)
         )
         with batches.reserve(output, overwrite):
             return Batch(*batches.process(

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from masquerade.core import determinism
-from masquerade.core.errors import MasqueradeError
-from masquerade.core.packages import naming_missing_packages
+from masquerade.core import seeding
+from masquerade.core.errors import MasqueradeError, explain_missing_packages
 
 _TURN = threading.RLock()
 
@@ -33,5 +32,5 @@ def call() -> Iterator[None]:
             "threads that compute. Call masquerade.load in each worker, and in no process before the fork: gunicorn "
             'without --preload, multiprocessing with get_context("spawn").'
         )
-    with _TURN, naming_missing_packages(), determinism.explained():
+    with _TURN, explain_missing_packages(), seeding.explain_nondeterminism():
         yield

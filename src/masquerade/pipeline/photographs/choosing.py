@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
-from masquerade.core import determinism, discovery
+from masquerade.core import discovery, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
 from masquerade.faces.folder import Folder
@@ -41,7 +41,7 @@ def method(
     ``checkpoint`` are those of `method_files.resources`. Raises ParameterError for an unknown variant or keyword, and
     CheckpointError when a file is missing.
     """
-    determinism.declare(parameters.compute.deterministic)
+    seeding.declare_determinism(parameters.compute.deterministic)
     cls = discovery.load("methods", name)
     if name not in parameters.methods:
         raise ParameterError(f"params.yaml has no block methods.{name} at scale {parameters.scale}.")

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from masquerade.core import csv_files
+from masquerade.core import files
 from masquerade.pipeline.photographs.placing import HIDDEN
 from masquerade.pipeline.reports import Report
 
@@ -23,7 +23,7 @@ class Contents:
 
     def __init__(self, output: Path):
         self._report = Report(output / FILE, ("file", "salt", "sha256"))
-        rows = csv_files.rows(self._report.path.read_text(encoding="utf-8")) if self.known else []
+        rows = files.parse_csv(self._report.path.read_text(encoding="utf-8")) if self.known else []
         self._by_file = {row["file"]: row for row in rows}
 
     @property

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from masquerade.core import discovery, files
-from masquerade.core.errors import ParameterError
-from masquerade.core.suggestions import nearest
+from masquerade.core.errors import ParameterError, suggest_nearest
 from masquerade.params import repository
 from masquerade.pipeline import photograph_scale
 from masquerade.pipeline.method_files import Say
@@ -32,10 +31,10 @@ def load(
     """
     if not isinstance(seed, int | None):
         raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
-    root = files.at_home(str(root)) if root else None
+    root = files.expand_home(str(root)) if root else None
     folder, method = repository.find(root).absolute(), str(method)  # it stays when the program changes its folder
     if method not in (known := discovery.names("methods")):
-        raise ParameterError(f"There is no '{method}' in methods/. {nearest(method, known)}")
+        raise ParameterError(f"There is no '{method}' in methods/. {suggest_nearest(method, known)}")
     parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
     say(sentence)
     chosen, maker = choosing.method(
@@ -47,7 +46,7 @@ def load(
         hide,
         keep,
         say,
-        files.at_home(str(checkpoint)).absolute() if checkpoint else None,
+        files.expand_home(str(checkpoint)).absolute() if checkpoint else None,
     )
     loaded = Anonymizer(folder, parameters, chosen, maker, seed)
     if loaded.caution:

@@ -62,10 +62,10 @@ class JudgedFile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, with what a recovery needs. Raises MasqueradeError if the ending names another format."""
-        path, kind = files.at_home(path), str(self.image.format)
+        path, kind = files.expand_home(path), str(self.image.format)
         if path.suffix.lower() not in ENDINGS[kind]:
             raise MasqueradeError(f"{path}: the picture is a {kind} file. Name it {' or '.join(ENDINGS[kind])}.")
-        with files.written(path) as temporary:
+        with files.write_atomically(path) as temporary:
             temporary.write_bytes(self.content)
 
 
@@ -120,7 +120,7 @@ def path_of(picture: Picture) -> Path | None:
     """The file of a picture; None if it is in memory. Raises PictureError if there is no such file."""
     if not isinstance(picture, str | os.PathLike):
         return None
-    path = files.at_home(picture)
+    path = files.expand_home(picture)
     if not _is_file(path):
         raise PictureError(f"{path} is {'a folder' if path.is_dir() else 'no file'}. Give the path of one picture.")
     return path
@@ -160,7 +160,7 @@ def texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
     if isinstance(picture, str | os.PathLike):
         if salt is None:
             return None
-        path = files.at_home(picture)
+        path = files.expand_home(picture)
         found = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if _is_file(path) else {}
     else:
         found = getattr(picture, "info", {})
