@@ -15,8 +15,8 @@ from masquerade.core import discovery
 from masquerade.core.errors import KeyFormatError, ParameterError
 from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Resources
-from masquerade.methods.fit import losses, passwords, training
-from masquerade.networks.identity_transformer import INSIDE, IdentityTransformer, PasswordClassifier, discriminators
+from masquerade.methods.fit import draw_passwords, encode_bits, group_bits, invert_bits, read_key, training
+from masquerade.methods.fit.network import INSIDE, IdentityTransformer, PasswordClassifier, discriminators
 
 METHOD = discovery.load("methods", "fit")
 KEY, OTHER = b"\x12\x34", b"\xfe\x01"
@@ -53,25 +53,25 @@ def transforming():
 
 
 def test_a_password_is_encoded_as_bits_of_plus_and_minus_one_half():
-    assert passwords.of_key(b"\x80\x01").tolist() == [0.5, *[-0.5] * 14, 0.5]
-    assert passwords.encoded(np.array([0x8001])).tolist() == [passwords.of_key(b"\x80\x01").tolist()]
+    assert read_key(b"\x80\x01").tolist() == [0.5, *[-0.5] * 14, 0.5]
+    assert encode_bits(np.array([0x8001])).tolist() == [read_key(b"\x80\x01").tolist()]
 
 
 @given(some.integers(0, 2**16 - 1))
 def test_the_inverse_password_has_every_bit_inverted(number):
-    assert np.array_equal(passwords.encoded(passwords.inverse(number)), -passwords.encoded(number))
-    assert np.array_equal(passwords.of_key(number.to_bytes(2, "big")), passwords.encoded(number))
+    assert np.array_equal(encode_bits(invert_bits(number)), -encode_bits(number))
+    assert np.array_equal(read_key(number.to_bytes(2, "big")), encode_bits(number))
 
 
 def test_the_classes_of_the_classifier_are_groups_of_four_bits():
-    assert passwords.classes(np.array([0x1234, 0xF00A])).tolist() == [[1, 2, 3, 4], [15, 0, 0, 10]]
+    assert group_bits(np.array([0x1234, 0xF00A])).tolist() == [[1, 2, 3, 4], [15, 0, 0, 10]]
 
 
 @given(some.integers(0, 2**32))
 def test_drawn_passwords_are_right_or_wrong_as_intended(seed):
-    made = passwords.drawn(np.random.default_rng(seed), 50)
+    made = draw_passwords(np.random.default_rng(seed), 50)
     assert all(((value >= 0) & (value < 2**16)).all() for value in made.values())
-    assert np.array_equal(made["recovered"], passwords.inverse(made["anonymized"]))
+    assert np.array_equal(made["recovered"], invert_bits(made["anonymized"]))
     assert (made["anonymized"] != made["other"]).all()
     for name in ("wrong", "wrong_too"):
         assert (made[name] != made["recovered"]).all()
@@ -95,7 +95,7 @@ def test_the_published_transformer_has_its_sizes():
 def test_the_password_enters_as_constant_channels_beside_the_picture():
     torch.manual_seed(0)
     network = IdentityTransformer(16, 8, 1, 1, reach=0.0)
-    images, given_ = torch.rand(2, 3, 16, 16) * 2 - 1, torch.from_numpy(passwords.encoded(np.array([3, 40000])))
+    images, given_ = torch.rand(2, 3, 16, 16) * 2 - 1, torch.from_numpy(encode_bits(np.array([3, 40000])))
     beside = torch.cat([images, given_[:, :, None, None].expand(-1, -1, 16, 16)], dim=1)
     padded = nn.functional.pad(beside, (3, 3, 3, 3), mode="reflect")
     # A kernel of 16 more channels whose sums are the weights of the password, as the published network has.
@@ -112,7 +112,7 @@ def test_every_bit_of_the_password_changes_the_picture(reach):
     network = IdentityTransformer(16, 16, 2, 1, reach)
     image = torch.rand(1, 3, 16, 16) * 2 - 1
     numbers = np.array([0, *(1 << bit for bit in range(16))])
-    made = network(image.expand(17, -1, -1, -1), torch.from_numpy(passwords.encoded(numbers)))
+    made = network(image.expand(17, -1, -1, -1), torch.from_numpy(encode_bits(numbers)))
     assert ((made[1:] - made[:1]).abs().amax(dim=(1, 2, 3)) > 1e-4).all()
 
 
@@ -124,7 +124,7 @@ def test_a_change_is_limited_by_its_reach_and_the_inverse_password_negates_it(nu
     with torch.no_grad():
         network.last.weight.mul_(100)
     images = torch.rand(1, 3, 8, 8, dtype=torch.float64) * 1.8 - 0.9
-    password = torch.from_numpy(passwords.encoded(np.array([number]))).double()
+    password = torch.from_numpy(encode_bits(np.array([number]))).double()
     before = (INSIDE * images).atanh()
     change, opposite = (network(images, way * password).atanh() - before for way in (1, -1))
     assert torch.allclose(change, -opposite, atol=1e-6)
@@ -137,7 +137,7 @@ def test_black_and_white_pixels_stay_in_range_and_are_recovered():
     with torch.no_grad():  # f does not depend on the picture: recovery subtracts the added value
         network.first.weight.zero_()
     images = torch.tensor([-1.0, -0.9, 0.0, 1.0]).repeat(1, 3, 8, 2)
-    password = torch.from_numpy(passwords.encoded(np.array([12345])))
+    password = torch.from_numpy(encode_bits(np.array([12345])))
     hidden = network(images, password)
     assert hidden.abs().max() <= 1
     assert (hidden - images).abs().max() > 0.01
@@ -181,31 +181,31 @@ def test_shared_discriminators_differ_in_their_finest_scale_only():
 def test_feature_loss_is_the_mean_cosine_above_the_margin():
     first = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     second = torch.tensor([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
-    assert losses.features(first, second, 0.0).item() == pytest.approx((1 + 0.6 + 0) / 3)
-    assert losses.features(first, second, 0.5).item() == pytest.approx((0.5 + 0.1 + 0) / 3)
+    assert training.feature_loss(first, second, 0.0).item() == pytest.approx((1 + 0.6 + 0) / 3)
+    assert training.feature_loss(first, second, 0.5).item() == pytest.approx((0.5 + 0.1 + 0) / 3)
 
 
 def test_identity_loss_is_zero_if_only_the_recovered_face_resembles_the_original():
     same, half, against = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]]), torch.tensor([[-1.0, 0.0]])
     good = {"anonymized": against, "other": against, "recovered": same, "wrong": against, "wrong_too": against}
-    assert losses.identity(same, good, 0.0, both=True).item() == 0
+    assert training.identity_loss(same, good, 0.0, both=True).item() == 0
     bad = {"anonymized": same, "other": against, "recovered": against, "wrong": half, "wrong_too": same}
-    assert losses.identity(same, bad, 0.0, both=True).item() == pytest.approx((2 + 0.5 + 0.8) / 3)
-    assert losses.identity(same, bad, 0.0, both=False).item() == pytest.approx((2 + 1 + 0.6) / 3)
+    assert training.identity_loss(same, bad, 0.0, both=True).item() == pytest.approx((2 + 0.5 + 0.8) / 3)
+    assert training.identity_loss(same, bad, 0.0, both=False).item() == pytest.approx((2 + 1 + 0.6) / 3)
 
 
 def test_least_squares_losses_equal_values_worked_by_hand():
     real, fake = [torch.tensor([1.0, 0.0]), torch.tensor([2.0])], [torch.tensor([0.0, 1.0]), torch.tensor([3.0])]
     # Finer scale: 0.5 * (0.5 + 0.5); coarser: 0.5 * (1 + 9).
-    assert losses.discrimination(real, fake).item() == pytest.approx(0.5 + 5)
-    assert losses.adversarial(fake).item() == pytest.approx(0.5 + 4)
+    assert training.discriminator_loss(real, fake).item() == pytest.approx(0.5 + 5)
+    assert training.adversarial_loss(fake).item() == pytest.approx(0.5 + 4)
 
 
 def test_password_loss_of_a_uniform_guess_is_the_logarithm_of_the_number_of_passwords():
     targets = torch.tensor([[1, 2, 3, 4], [0, 0, 15, 15]])
-    assert losses.password(torch.zeros(2, 4, 16), targets).item() == pytest.approx(16 * np.log(2))
+    assert training.password_loss(torch.zeros(2, 4, 16), targets).item() == pytest.approx(16 * np.log(2))
     sure = 50 * nn.functional.one_hot(targets, 16).float()
-    assert losses.password(sure, targets).item() == pytest.approx(0, abs=1e-6)
+    assert training.password_loss(sure, targets).item() == pytest.approx(0, abs=1e-6)
 
 
 # The training.
@@ -220,7 +220,7 @@ def test_total_is_the_weighted_sum_of_the_losses(transforming):
 
 def test_stored_pictures_in_training_are_rounded_to_8_bits_and_pass_gradients():
     drawn = torch.tensor([-1.0, -0.4999, 0.1, 0.998], requires_grad=True)
-    kept = training.stored(drawn)
+    kept = training.round_to_8_bits(drawn)
     as_images = drawn.detach().numpy().reshape(1, 1, 2, 2).repeat(3, axis=1)
     expected = to_float(to_uint8(as_images))[0, 0].flatten()
     assert np.allclose(kept.detach().numpy(), expected, atol=1e-6)
@@ -236,7 +236,7 @@ def test_each_optimizer_changes_its_own_networks_only(transforming):
         after = weights()
         return {n for n in after if not all(map(torch.equal, before[n], after[n]))}
 
-    numbers = passwords.drawn(np.random.default_rng(0), 2)
+    numbers = draw_passwords(np.random.default_rng(0), 2)
     images = torch.rand(2, 3, 32, 32)
     made = transforming._made(images, numbers)
     before = weights()

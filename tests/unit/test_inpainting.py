@@ -12,17 +12,17 @@ from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, Scenes, differences, jittered
+from masquerade.methods.anonymousnet.network import StarGanCritic, StarGanGenerator
+from masquerade.methods.ciagan.network import CiaganCritic, CiaganGenerator
 from masquerade.methods.ciagan.training import labeled
-from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
+from masquerade.methods.dartblur.network import DartBlurUNet
+from masquerade.methods.deepprivacy import DeepPrivacySettings
+from masquerade.methods.deepprivacy.network import InpaintingUNet, pose_maps, published_widths
 from masquerade.methods.deepprivacy.training import DeepPrivacyTask
-from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
+from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
+from masquerade.methods.deepprivacy2.network import StyleUNet
 from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task
-from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator
-from masquerade.networks.dartblur import DartBlurUNet
 from masquerade.networks.grid_detector import grid_targets
-from masquerade.networks.inpainting_unet import InpaintingUNet, pose_maps, published_widths
-from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
-from masquerade.networks.style_unet import StyleUNet
 from masquerade.params import loading
 
 CIAGAN = ([32, 64, 128, 256, 256], [256, 128, 64, 32, 16], 1200, [256] * 4 + [512] * 3)

@@ -13,8 +13,8 @@ from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.methods import Resources
+from masquerade.methods.latent.codes import Table
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.methods.latent.store import Table
 from masquerade.methods.lreorg import reader, training
 from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.method import LReOrg

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from masquerade.networks.own_generators import own_generators
+from masquerade.methods.clip2protect.search import own_generators
 from masquerade.networks.stylegan2 import Generator
 
 

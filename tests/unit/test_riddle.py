@@ -17,10 +17,10 @@ from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.methods.riddle import losses, password, training
+from masquerade.methods.riddle import derive_password, losses, training
+from masquerade.methods.riddle.losses import EVERY, Ranger
 from masquerade.methods.riddle.method import Riddle
-from masquerade.methods.riddle.optimizer import EVERY, Ranger
-from masquerade.networks.latent_encryptor import LatentEncryptor, scaled
+from masquerade.methods.riddle.network import LatentEncryptor, scaled
 
 SIZE, STYLE = kit.SIZE, 12
 WEIGHTS = {
@@ -136,20 +136,20 @@ def test_heads_that_do_not_divide_the_width_are_refused():
 def test_password_is_the_normal_quantile_of_the_derived_bytes():
     derived = np.frombuffer(keys.expand(b"k" * 32, 8 * 7, "riddle password"), dtype=">u8")
     expected = stats.norm.ppf(((derived >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53)
-    np.testing.assert_allclose(password.of(b"k" * 32, 7), expected, rtol=1e-6)
+    np.testing.assert_allclose(derive_password(b"k" * 32, 7), expected, rtol=1e-6)
 
 
 @given(st.binary(min_size=32, max_size=32))
 def test_password_is_finite_and_one_bit_makes_another(secret):
-    z, near = password.of(secret, 64), password.of(keys.Secret().near(secret)["bit"], 64)
+    z, near = derive_password(secret, 64), derive_password(keys.Secret().near(secret)["bit"], 64)
     assert z.dtype == np.float32
     assert np.isfinite(z).all()
-    assert np.array_equal(z, password.of(secret, 64))
+    assert np.array_equal(z, derive_password(secret, 64))
     assert (z != near).all()
 
 
 def test_passwords_are_standard_normal():
-    drawn = np.concatenate([password.of(key(number), 512) for number in range(20)])
+    drawn = np.concatenate([derive_password(key(number), 512) for number in range(20)])
     assert stats.kstest(drawn, "norm").pvalue > 0.001
 
 

@@ -1,4 +1,110 @@
 """AnonymousNet (Li and Lin 2019, arXiv:1904.12620): attributes of a face are chosen anew, drawn, and perturbed.
 
-The method, its knobs (no torch) and its training are here; StarGAN's networks are in networks/.
+The parameters are here. The class is in method.py, which imports no torch. The numbers in brackets are those of
+StarGAN's published code, with which it draws.
 """
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from masquerade.core.annotations import ATTRIBUTES
+from masquerade.core.settings import Settings
+from masquerade.training.settings import AdversarialUpdates, Updates, Weight
+
+Width = Annotated[int, Field(ge=4)]
+
+
+class EstimatorSettings(Updates):
+    """Stage I: the classifier of attributes. Ours; it has the form of the backbone ``attribute_classifier``."""
+
+    sources = {
+        "learning_rate": "here of Muon; Adam has a share of it",
+    }
+
+    input_size: Annotated[int, Field(ge=8)]
+    """Side in pixels of its input."""
+    widths: Annotated[list[Width], Field(min_length=1)]
+    """Channels of its stages, which each halve the picture and have one convolution."""
+
+
+class GeneratorSettings(Settings):
+    """Stage III: the shape of the generator."""
+
+    width: Width
+    """Channels before the first halving (64)."""
+    halvings: Annotated[int, Field(ge=1)]
+    """Halvings of the picture (2)."""
+    blocks: Annotated[int, Field(ge=1)]
+    """Residual blocks (6)."""
+    reach: Annotated[float, Field(ge=0, le=3)]
+    """Largest change of the artanh of a color. 0: the network draws the picture itself (published)."""
+    scaled: bool
+    """Whether the label scales and shifts channels. False: it is given as constant channels (published)."""
+
+
+class CriticSettings(Settings):
+    """Stage III: the critic."""
+
+    width: Width
+    """Channels after its first halving (64)."""
+    depth: Annotated[int, Field(ge=1)]
+    """Halvings of the picture (6)."""
+    label_steps: Annotated[int, Field(ge=0)]
+    """Updates before the first of the generator, in which it learns the labels of real pictures alone (0)."""
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of its Adam (0.0001)."""
+    kernel_rate: Annotated[float, Field(ge=0)]
+    """Learning rate of Muon, for its kernels (0: Adam for these too, as published)."""
+
+
+class AnonymousNetLosses(Settings):
+    """The weights of the losses of stage III."""
+
+    adversarial: Weight
+    """Weight of the Wasserstein loss (1)."""
+    gradient_penalty: Weight
+    """Weight of the gradient penalty of the critic (10)."""
+    classification: Weight
+    """Weight of the cross-entropy of the label of a drawn picture (1)."""
+    cycle: Weight
+    """Weight of the mean absolute error after drawing the own label again (10)."""
+
+
+class AnonymousNetSettings(AdversarialUpdates):
+    """All knobs of AnonymousNet."""
+
+    sources = {
+        "steps": "of the generator; 40,000: 200,000 of the critic",
+        "batch": "16",
+        "learning_rate": "of the generator; 0.0001",
+        "betas": "0.5, 0.999",
+        "kernel_rate": "of the generator; 0 as published",
+        "cooldown": "the generator's; 0.5",
+    }
+
+    selected: Annotated[list[str], Field(min_length=1)]
+    """The attributes that are chosen anew (Black_Hair, Blond_Hair, Brown_Hair, Male, Young)."""
+    estimator: EstimatorSettings
+    """Stage I."""
+    generator: GeneratorSettings
+    """Stage III."""
+    critic: CriticSettings
+    """Stage III."""
+    losses: AnonymousNetLosses
+    """The weights of the losses."""
+    critic_updates: Annotated[int, Field(ge=1)]
+    """Updates of the critic before one of the generator (5)."""
+    penalty_every: Annotated[int, Field(ge=1)]
+    """Updates of the critic between two with the gradient penalty, which then counts as often (1)."""
+    perturbation: Annotated[float, Field(ge=0, le=1)]
+    """Stage IV: largest magnitude of the universal perturbation, in [-1, 1] (0.063, 8 of 255: ours)."""
+    perturbation_steps: Annotated[int, Field(ge=1)]
+    """Stage IV: updates of the perturbation (ours)."""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        unknown = [name for name in self.selected if name not in ATTRIBUTES]
+        if unknown:
+            raise ValueError(f"selected has {', '.join(unknown)}; allowed are {', '.join(ATTRIBUTES)}")
+        return self

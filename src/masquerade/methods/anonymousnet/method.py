@@ -10,7 +10,9 @@ from masquerade.core import seeding
 from masquerade.core.images import Faces, check_size
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods.anonymousnet.settings import AnonymousNetSettings
+from masquerade.methods.anonymousnet import (
+    AnonymousNetSettings,
+)
 from masquerade.training.job import TrainingJob
 
 BATCH = 32  # pictures at a time

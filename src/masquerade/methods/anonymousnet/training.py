@@ -11,9 +11,9 @@ from masquerade.backbones.recognition.training import augmented
 from masquerade.core import seeding
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.images import to_float
-from masquerade.methods.anonymousnet.settings import AnonymousNetSettings
+from masquerade.methods.anonymousnet import AnonymousNetSettings
+from masquerade.methods.anonymousnet.network import StarGanCritic, StarGanGenerator
 from masquerade.networks.inputs import device
-from masquerade.networks.stargan import StarGanCritic, StarGanGenerator
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side

@@ -78,7 +78,7 @@ class Cao21(Method):
         """Raises ParameterError if there are too few training identities for one reference a password."""
         from masquerade.methods._disentanglement import training
         from masquerade.methods._disentanglement.network import size_of
-        from masquerade.methods.latent.store import Table
+        from masquerade.methods.latent.codes import Table
 
         frozen = {role: loaded(role, job.backbones) for role in needed(params)}
         identity = frozen["identity"]

@@ -1,4 +1,79 @@
 """CIAGAN (Maximov et al. 2020, arXiv:2005.09544): an inpainter that gets lines along landmarks and another's label.
 
-The method, its knobs (no torch) and its training are here; what it shares with other inpainters is in _inpainting/.
+The parameters are here. The class is in method.py, which imports no torch. The numbers in brackets are those of the
+published code.
 """
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from masquerade.core.settings import Settings
+from masquerade.methods._inpainting.settings import (
+    InpaintingSettings,
+    LatentSettings,
+    LossSettings,
+    Weight,
+    Width,
+)
+
+BOTTOM = 4  # side in pixels of the coarsest maps
+
+
+class CriticSettings(Settings):
+    """Widths of the critic."""
+
+    widths: Annotated[list[Width], Field(min_length=1)]
+    """Channels after each halving (64, 128, 256, 512, 512)."""
+    hidden: Width
+    """Width of the dense layer before the score (1,024)."""
+
+
+class CiaganLosses(LossSettings):
+    """The weights of the losses."""
+
+    identity: Weight
+    """Weight of the distance to the wanted person (1)."""
+
+
+class CiaganSettings(InpaintingSettings):
+    """All knobs of CIAGAN."""
+
+    down: Annotated[list[Width], Field(min_length=2)]
+    """Channels of the generator after each halving, to 4 x 4 pixels (32, 64, 128, 256, 256 at 128 pixels)."""
+    up: Annotated[list[Width], Field(min_length=2)]
+    """Channels of the generator after each doubling (256, 128, 64, 32, 16)."""
+    blocks: Annotated[int, Field(ge=0)]
+    """Residual blocks at 4 x 4 pixels (4)."""
+    labels: Annotated[int, Field(ge=2)]
+    """People of the training whose identities it can draw (1,200)."""
+    identity: Annotated[list[Annotated[int, Field(ge=16)]], Field(min_length=1)]
+    """Widths of the layers that read the label; the last is a multiple of 16 (256 four times, 512 three times)."""
+    critic: CriticSettings
+    """The critic."""
+    compared_by: Literal["siamese", "identity"]
+    """The network that compares a drawn face with the wanted person: siamese, trained along (the published code), or
+    the frozen encoder ``identity`` (ours: docs/ciagan.md)."""
+    embedding: Annotated[int, Field(ge=2)]
+    """Numbers of an embedding of the siamese network (1,200)."""
+    margin: Annotated[float, Field(gt=0)]
+    """Distance beyond which the siamese network does not push two people further apart (3)."""
+    losses: CiaganLosses
+    """The weights of the losses."""
+    latent: LatentSettings | None = None
+    """Drawing by the generator of faces, without a training (null: the method's own network)."""
+
+    @model_validator(mode="after")
+    def _shapes_fit(self) -> Self:
+        if len(self.down) != len(self.up):
+            raise ValueError(
+                f"down has {len(self.down)} entries and up {len(self.up)}: give as many doublings as halvings"
+            )
+        if self.identity[-1] % BOTTOM**2:
+            raise ValueError(f"identity ends with {self.identity[-1]}; a multiple of {BOTTOM**2} is needed")
+        return self
+
+    @property
+    def size(self) -> int:
+        """Side in pixels of the pictures that the network draws."""
+        return BOTTOM * 2 ** len(self.down)

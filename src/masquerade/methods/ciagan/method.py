@@ -12,8 +12,11 @@ from masquerade.core.keys import Secret, expand, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import LATENT_NEEDS, LATENT_STAND_IN
-from masquerade.methods.ciagan.settings import CiaganSettings
+from masquerade.methods._inpainting.settings import (
+    LATENT_NEEDS,
+    LATENT_STAND_IN,
+)
+from masquerade.methods.ciagan import CiaganSettings
 from masquerade.training.job import TrainingJob
 
 NUMBER = 8  # bytes of the number that a key becomes
@@ -46,13 +49,13 @@ class CIAGAN(Method):
     def __init__(self, params: CiaganSettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
         from masquerade.methods._inpainting.latent import LatentDrawing
-        from masquerade.methods.ciagan.training import generator
+        from masquerade.methods.ciagan.network import build_generator
 
         super().__init__(params, variant, resources)
         if params.latent is not None:
             self._latent = LatentDrawing(resources.backbones, params.latent, region.outline_weights())
             return
-        self._drawing = Drawing(generator(params), params.size, self.checkpoint)
+        self._drawing = Drawing(build_generator(params), params.size, self.checkpoint)
 
     @classmethod
     def trains(cls, params: CiaganSettings) -> bool:
@@ -74,9 +77,9 @@ class CIAGAN(Method):
 
     @classmethod
     def published(cls, params: CiaganSettings, path: Path):
-        from masquerade.methods.ciagan import published_weights
+        from masquerade.methods.ciagan.network import load_official
 
-        return published_weights.network(params, path)
+        return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the region of a face is empty or the whole picture, or its landmarks are unknown."""

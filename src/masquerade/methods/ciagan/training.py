@@ -12,8 +12,8 @@ from masquerade.core.images import FaceArchive, to_float
 from masquerade.core.people import in_hashed_order
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
-from masquerade.methods.ciagan.settings import CiaganSettings
-from masquerade.networks.ciagan import CiaganCritic, CiaganGenerator, siamese
+from masquerade.methods.ciagan import CiaganSettings
+from masquerade.methods.ciagan.network import CiaganCritic, build_generator, siamese
 from masquerade.networks.inputs import device, embedded
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers
@@ -28,7 +28,7 @@ class CiaganTask(InpaintingTask):
 
     def __init__(self, settings: CiaganSettings, people: People, encoder: nn.Module | None, seed: int):
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
-        network = generator(settings).to(device())
+        network = build_generator(settings).to(device())
         critic = CiaganCritic(settings.critic.widths, settings.critic.hidden, settings.size).to(device())
         super().__init__(settings, network, critic, people, seed)
         self.owners, self.encoder = np.unique(people.identities, return_inverse=True)[1], encoder
@@ -121,11 +121,6 @@ def centers(encoder: nn.Module, pictures: np.ndarray, owners: np.ndarray) -> Ten
     vectors = embedded(encoder, pictures).to(where)
     sums = torch.zeros(owners.max() + 1, vectors.shape[1], device=where)
     return normalize(sums.index_add_(0, torch.from_numpy(owners).to(where), vectors))
-
-
-def generator(settings: CiaganSettings) -> CiaganGenerator:
-    """The generator with the widths of ``settings``, untrained."""
-    return CiaganGenerator(settings.down, settings.up, settings.labels, settings.identity, settings.blocks)
 
 
 def labeled(archive: FaceArchive, part: str, count: int) -> list[str]:

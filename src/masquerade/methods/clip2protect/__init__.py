@@ -1,4 +1,54 @@
 """CLIP2Protect (Shamshad et al. 2023, arXiv:2306.10008): make-up, described in words, that misleads recognizers.
 
-The method, its knobs (no torch) and the search of the latent code are here.
+The parameters are here. The class is in method.py, which imports no torch. The numbers in brackets are those of the
+published code.
 """
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+
+Weight = Annotated[float, Field(ge=0)]
+
+
+class CLIP2ProtectSettings(Settings):
+    """The knobs of both stages."""
+
+    targets: Annotated[int, Field(ge=1)]
+    """Target people, drawn from the gallery; each picture gets one of them (4: published)."""
+    tuning_steps: Annotated[int, Field(ge=0)]
+    """Updates of the generator of a face (150: published)."""
+    tuning_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of Adam, for these (0.0005: published)."""
+    search_steps: Annotated[int, Field(ge=1)]
+    """Updates of the code (50: published)."""
+    search_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of Adam, for these (0.01: published)."""
+    first_layer: Annotated[int, Field(ge=0, le=17)]
+    """The first style layer that moves, of 18 (8: published)."""
+    adversarial: Weight
+    """Weight of the identity loss (0.7: published)."""
+    text: Weight
+    """Weight of the text loss (0.3: published)."""
+    latent: Weight
+    """Weight of the squared distance to the first code (0.01: published)."""
+    temperature: Annotated[float, Field(gt=0)]
+    """tau of the text loss (0.1: published)."""
+    source: str
+    """The text that describes the picture before ("face": published)."""
+    templates: Annotated[list[str], Field(min_length=1)]
+    """Sentences, $ stands for a text (79 templates: published)."""
+    batch: Annotated[int, Field(ge=1)]
+    """Faces that are tuned and searched side by side; a smaller batch is filled up with its last face (1: published
+    code)."""
+
+
+class CLIP2ProtectVariant(Settings):
+    """What is searched for."""
+
+    goal: Literal["dodge", "impersonate"]
+    """dodge: towards the target and away from the person; impersonate: towards the target alone."""
+    prompt: str
+    """The make-up in words ("red lipstick": the default of the published program)."""

@@ -9,7 +9,7 @@ from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method, Resources, _gallery
 from masquerade.methods._batches import full_batches
-from masquerade.methods.clip2protect.settings import CLIP2ProtectSettings, CLIP2ProtectVariant
+from masquerade.methods.clip2protect import CLIP2ProtectSettings, CLIP2ProtectVariant
 
 
 class CLIP2Protect(Method):

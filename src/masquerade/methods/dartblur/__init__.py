@@ -1,4 +1,64 @@
 """DartBlur (Jiang et al. 2023): a blur on which detectors can be trained as on clear pictures.
 
-The method, its knobs (no torch), its losses and its training are here; the networks are in networks/.
+The parameters are here. The class is in method.py, which imports no torch. The numbers in brackets are those of the
+published code.
 """
+
+from typing import Annotated
+
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+from masquerade.training.settings import Averaged, Betas, Updates, Weight
+
+Width = Annotated[int, Field(ge=4)]
+HALVINGS = 5  # of the U-Net
+
+
+class DetectorSettings(Updates):
+    """The detectors. They are ours; the published ones are RetinaFaces."""
+
+    sources = {
+        "steps": "on clear pictures, before the training of the U-Net",
+        "learning_rate": "0.0005",
+    }
+
+    widths: Annotated[list[Width], Field(min_length=2)]
+    """Channels after each halving of the picture."""
+
+
+class DartBlurLosses(Settings):
+    """The weights of the losses."""
+
+    review: Weight
+    """Weight of the distance to the plain blur beyond the budget (1)."""
+    processing: Weight
+    """Weight of the loss of the detector of clear pictures, on the results (1)."""
+    post: Weight
+    """Weight of the loss of the detector that learns from the results, on the results (1)."""
+    cyclic: Weight
+    """Weight of the loss of that detector on clear pictures, after one more step on the results (1)."""
+
+
+class DartBlurSettings(Updates, Averaged):
+    """All knobs of DartBlur."""
+
+    sources = {
+        "steps": "of the U-Net, each followed by one of the second detector",
+        "batch": "8",
+        "learning_rate": "0.0002",
+        "cooldown": "the rate of the U-Net",
+    }
+
+    widths: Annotated[list[Width], Field(min_length=HALVINGS, max_length=HALVINGS)]
+    """Channels of the U-Net after each halving (32, 64, 128, 256, 512)."""
+    detector: DetectorSettings
+    """The two detectors."""
+    losses: DartBlurLosses
+    """The weights of the losses."""
+    budget: Annotated[float, Field(ge=0)]
+    """Mean distance to the plain blur that costs nothing, in units of 255 (20)."""
+    inner_rate: Annotated[float, Field(gt=0)]
+    """Learning rate of the differentiated step of the cyclic loss."""
+    betas: Betas
+    """Betas of Adam (0.5, 0.999)."""

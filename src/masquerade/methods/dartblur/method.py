@@ -10,7 +10,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _region
 from masquerade.methods._inpainting import region
-from masquerade.methods.dartblur.settings import HALVINGS, DartBlurSettings
+from masquerade.methods.dartblur import HALVINGS, DartBlurSettings
 from masquerade.training.job import TrainingJob
 
 BATCH = 32  # pictures at a time
@@ -39,7 +39,7 @@ class DartBlur(Method):
     variant: Variant
 
     def __init__(self, params: DartBlurSettings, variant: Variant, resources: Resources):
-        from masquerade.networks.dartblur import DartBlurUNet
+        from masquerade.methods.dartblur.network import DartBlurUNet
         from masquerade.networks.inputs import place
         from masquerade.training.checkpoints import Saved
 
@@ -54,13 +54,13 @@ class DartBlur(Method):
 
     @classmethod
     def published(cls, params: DartBlurSettings, path: Path):
-        from masquerade.methods.dartblur import published_weights
+        from masquerade.methods.dartblur.network import load_official
 
-        return published_weights.network(params, path)
+        return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if landmarks are unknown, or if the network cannot halve the pictures often enough."""
-        from masquerade.methods.dartblur.blurring import blurred
+        from masquerade.methods.dartblur.training import blurred
         from masquerade.networks.inputs import in_batches
 
         height, width = faces.images.shape[-2:]

@@ -1,23 +1,52 @@
-"""The training of DartBlur: a detector of clear pictures, then the U-Net with a second detector beside it."""
+"""The blur, the losses and the training of DartBlur (Jiang et al. 2023): a detector, then the U-Net and another one."""
 
+import cv2
 import numpy as np
 import torch
 from torch import Tensor
 from torch.func import functional_call
+from torch.nn.functional import smooth_l1_loss
 
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, people
-from masquerade.methods.dartblur import losses
-from masquerade.methods.dartblur.blurring import blurred
-from masquerade.methods.dartblur.settings import DartBlurSettings
-from masquerade.networks.dartblur import DartBlurUNet
+from masquerade.methods.dartblur import DartBlurSettings
+from masquerade.methods.dartblur.network import DartBlurUNet
 from masquerade.networks.grid_detector import GridDetector, detection, grid_targets, views
 from masquerade.networks.inputs import device
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
+
+
+def blurred(images: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Pictures (N, 3, H, W), blurred in their boxes, int (N, 4): left, top, right, bottom.
+
+    Kernels of w / 2 and h / 2 pixels, made odd; the deviation follows from them by OpenCV's rule.
+    """
+    result = images.copy()
+    for image, (left, top, right, bottom) in zip(result, corners, strict=True):
+        kernel = tuple(int(side / 2) | 1 for side in (right - left, bottom - top))
+        region = np.ascontiguousarray(image[:, top:bottom, left:right].transpose(1, 2, 0))
+        image[:, top:bottom, left:right] = cv2.GaussianBlur(region, kernel, 0).transpose(2, 0, 1)
+    return result
+
+
+UNITS = 127.5  # from [-1, 1] to units of 255
+
+
+def review(made: Tensor, plain: Tensor, masks: Tensor, budget: float) -> Tensor:
+    """max(0, d - budget), d the mean smooth L1 distance to the plain blur in the box, in units of 255."""
+    apart = smooth_l1_loss(made * UNITS, plain * UNITS, reduction="none") * masks
+    return (apart.sum() / (3 * masks.sum()) - budget).relu()
+
+
+def answers_as_targets(answers: Tensor, truth: Tensor) -> Tensor:
+    """A detector's own answers as targets: its probabilities, and its boxes in the cells with a face."""
+    boxes = torch.where(truth[:, 1:].isnan(), torch.nan, answers[:, 1:])
+    return torch.cat([answers[:, :1].sigmoid(), boxes], dim=1).detach()
+
 
 CLIP = 500.0  # largest norm of the gradient of the U-Net: published code
 SMOOTHED = 0.1  # label smoothing of the second detector's targets
@@ -70,12 +99,12 @@ class DartBlurTask:
     ) -> tuple[dict[str, Tensor], Tensor]:
         truth = self._truth(corners)
         with torch.no_grad():
-            targets = losses.answers_as_targets(self.clear(images), truth)
+            targets = answers_as_targets(self.clear(images), truth)
         smoothed = targets.clone()
         smoothed[:, 0] = targets[:, 0] * (1 - SMOOTHED) + SMOOTHED / 2
         made = plain * (1 - masks) + self.network(plain, masks) * masks
         values = {
-            "review": losses.review(made, plain, masks, self.settings.budget),
+            "review": review(made, plain, masks, self.settings.budget),
             "processing": detection(self.clear(made), targets),
             "post": detection(self.second(made), smoothed),
             "cyclic": detection(self._after_a_step(made, truth, images), targets),

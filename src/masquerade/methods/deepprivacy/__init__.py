@@ -1,4 +1,50 @@
 """DeepPrivacy (Hukkelås et al. 2019, arXiv:1909.04538): an inpainter that gets keypoints and a latent code.
 
-The method, its knobs (no torch) and its training are here; what it shares with other inpainters is in _inpainting/.
+The parameters are here. The class is in method.py, which imports no torch. The numbers in brackets are those of the
+published code.
 """
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from masquerade.methods._inpainting.settings import (
+    InpaintingSettings,
+    LatentSettings,
+    LossSettings,
+    Width,
+)
+
+
+class DeepPrivacyLosses(LossSettings):
+    """The weights of the losses."""
+
+    gradient_penalty: Annotated[float, Field(ge=0)]
+    """Weight of the gradient penalty of the critic (10)."""
+    drift: Annotated[float, Field(ge=0)]
+    """Weight of the mean square of the critic's scores of real pictures (0.001)."""
+
+
+class DeepPrivacySettings(InpaintingSettings):
+    """All knobs of DeepPrivacy."""
+
+    widths: Annotated[list[Width], Field(min_length=2)]
+    """Channels at each size, finest first, down to 4 x 4 pixels (128, 256, 512, 512, 512, 512 at 128 pixels: the large
+    published model, 46.9 million parameters)."""
+    pose: Literal[0, 7]
+    """Keypoints that the networks get (7; 0: the published model without pose)."""
+    code: Annotated[int, Field(ge=1)]
+    """Channels of the latent code at 4 x 4 pixels (32)."""
+    losses: DeepPrivacyLosses
+    """The weights of the losses."""
+    penalty_every: Annotated[int, Field(ge=1)]
+    """Updates of the critic between two with the gradient penalty, which then counts as often (1; 16: the code's second
+    version)."""
+
+    latent: LatentSettings | None = None
+    """Drawing by the generator of faces, without a training (null: the method's own network)."""
+
+    @property
+    def size(self) -> int:
+        """Side in pixels of the pictures that the network draws."""
+        return 4 * 2 ** (len(self.widths) - 1)

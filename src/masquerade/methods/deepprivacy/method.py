@@ -12,8 +12,11 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import LATENT_NEEDS, LATENT_STAND_IN
-from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
+from masquerade.methods._inpainting.settings import (
+    LATENT_NEEDS,
+    LATENT_STAND_IN,
+)
+from masquerade.methods.deepprivacy import DeepPrivacySettings
 from masquerade.training.job import TrainingJob
 
 
@@ -44,13 +47,13 @@ class DeepPrivacy(Method):
     def __init__(self, params: DeepPrivacySettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
         from masquerade.methods._inpainting.latent import LatentDrawing
-        from masquerade.methods.deepprivacy.training import generator
+        from masquerade.methods.deepprivacy.network import build_generator
 
         super().__init__(params, variant, resources)
         if params.latent is not None:
             self._latent = LatentDrawing(resources.backbones, params.latent, region.keypoint_weights())
             return
-        self._drawing = Drawing(generator(params), params.size, self.checkpoint)
+        self._drawing = Drawing(build_generator(params), params.size, self.checkpoint)
 
     @classmethod
     def trains(cls, params: DeepPrivacySettings) -> bool:
@@ -72,9 +75,9 @@ class DeepPrivacy(Method):
 
     @classmethod
     def published(cls, params: DeepPrivacySettings, path: Path):
-        from masquerade.methods.deepprivacy import published_weights
+        from masquerade.methods.deepprivacy.network import load_official
 
-        return published_weights.network(params, path)
+        return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown.

@@ -7,8 +7,8 @@ from torch import Tensor
 from masquerade.core import seeding
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
-from masquerade.methods.deepprivacy.settings import DeepPrivacySettings
-from masquerade.networks.inpainting_unet import SMALLEST, InpaintingCritic, InpaintingUNet
+from masquerade.methods.deepprivacy import DeepPrivacySettings
+from masquerade.methods.deepprivacy.network import SMALLEST, InpaintingCritic, build_generator
 from masquerade.networks.inputs import device
 from masquerade.training.job import TrainingJob
 
@@ -19,7 +19,7 @@ class DeepPrivacyTask(InpaintingTask):
     def __init__(self, settings: DeepPrivacySettings, people: People, seed: int):
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
         network, critic = (
-            generator(settings).to(device()),
+            build_generator(settings).to(device()),
             InpaintingCritic(settings.widths, settings.pose).to(device()),
         )
         super().__init__(settings, network, critic, people, seed)
@@ -59,11 +59,6 @@ class DeepPrivacyTask(InpaintingTask):
         mixed = torch.lerp(scenes.images, pasted, share).requires_grad_(True)
         slope = torch.autograd.grad(self.scores(mixed, scenes).sum(), mixed, create_graph=True)[0]
         return (slope.flatten(1).norm(dim=1) - 1).square().mean()
-
-
-def generator(settings: DeepPrivacySettings) -> InpaintingUNet:
-    """The generator with the widths of ``settings``, untrained."""
-    return InpaintingUNet(settings.widths, settings.pose, settings.code)
 
 
 def train(settings: DeepPrivacySettings, job: TrainingJob) -> None:

@@ -1,4 +1,71 @@
 """DeepPrivacy2 for faces (Hukkelås and Lindseth 2023): an inpainter that gets a random style and no keypoints.
 
-The method, its knobs (no torch) and its training are here; what it shares with other inpainters is in _inpainting/.
+The parameters are here. The class is in method.py, which imports no torch. The numbers in brackets are those of the
+published code for faces (FDF256).
 """
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from masquerade.core.settings import Settings
+from masquerade.methods._inpainting.settings import (
+    InpaintingSettings,
+    LatentSettings,
+    LossSettings,
+    Weight,
+    Width,
+)
+
+
+class GeneratorSettings(Settings):
+    """The shape of the generator."""
+
+    size: Annotated[int, Field(ge=16)]
+    """Side in pixels of the pictures that it draws (256)."""
+    lowest: Annotated[int, Field(ge=4)]
+    """Side in pixels of its coarsest maps (8)."""
+    width: Width
+    """Channels at full size; each halving doubles them (64)."""
+    most: Annotated[int, Field(ge=1)]
+    """Largest number of channels, as a multiple of ``width`` (8)."""
+    style: Annotated[int, Field(ge=4)]
+    """Random numbers, and width of the styles (512)."""
+
+    @model_validator(mode="after")
+    def _halves(self) -> Self:
+        levels = self.size // self.lowest
+        if self.size % self.lowest or levels & (levels - 1) or self.size & (self.size - 1):
+            raise ValueError(f"size {self.size} and lowest {self.lowest} must be powers of two, size the larger one")
+        return self
+
+
+class DeepPrivacy2Losses(LossSettings):
+    """The weights of the losses."""
+
+    r1: Weight
+    """Weight of the R1 penalty of the critic (1)."""
+    drift: Weight
+    """Weight of the mean square of the critic's scores of real pictures (0.001)."""
+
+
+class DeepPrivacy2Settings(InpaintingSettings):
+    """All knobs of DeepPrivacy2."""
+
+    generator: GeneratorSettings
+    """The shape of the generator."""
+    critic: Annotated[list[Width], Field(min_length=2)]
+    """Channels of the critic at 4, 8, ... ``generator.size`` pixels (640 up to 32 pixels, then 320, 160, 80)."""
+    losses: DeepPrivacy2Losses
+    """The weights of the losses."""
+    r1_every: Annotated[int, Field(ge=1)]
+    """Updates of the critic between two with the R1 penalty, which then counts as often (16)."""
+    latent: LatentSettings | None = None
+    """Drawing by the generator of faces, without a training (null: the method's own network)."""
+
+    @model_validator(mode="after")
+    def _critic_fits(self) -> Self:
+        levels = self.generator.size.bit_length() - 2
+        if len(self.critic) != levels:
+            raise ValueError(f"critic has {len(self.critic)} entries; pictures of {self.generator.size} need {levels}")
+        return self

@@ -12,8 +12,11 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import LATENT_NEEDS, LATENT_STAND_IN
-from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
+from masquerade.methods._inpainting.settings import (
+    LATENT_NEEDS,
+    LATENT_STAND_IN,
+)
+from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.training.job import TrainingJob
 
 
@@ -44,13 +47,13 @@ class DeepPrivacy2(Method):
     def __init__(self, params: DeepPrivacy2Settings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
         from masquerade.methods._inpainting.latent import LatentDrawing
-        from masquerade.methods.deepprivacy2.training import generator
+        from masquerade.methods.deepprivacy2.network import build_generator
 
         super().__init__(params, variant, resources)
         if params.latent is not None:
             self._latent = LatentDrawing(resources.backbones, params.latent)
             return
-        network = generator(params)
+        network = build_generator(params)
         network.truncation = variant.truncation
         self._drawing = Drawing(network, params.generator.size, self.checkpoint)
 
@@ -74,9 +77,9 @@ class DeepPrivacy2(Method):
 
     @classmethod
     def published(cls, params: DeepPrivacy2Settings, path: Path):
-        from masquerade.methods.deepprivacy2 import published_weights
+        from masquerade.methods.deepprivacy2.network import load_official
 
-        return published_weights.network(params, path)
+        return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown.

@@ -8,10 +8,10 @@ from torch.nn.functional import softplus
 from masquerade.core import seeding
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
-from masquerade.methods.deepprivacy2.settings import DeepPrivacy2Settings
+from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
+from masquerade.methods.deepprivacy2.network import build_generator
 from masquerade.networks.discriminators import Discriminator
 from masquerade.networks.inputs import device
-from masquerade.networks.style_unet import StyleUNet
 from masquerade.training.job import TrainingJob
 
 CONDITION = 4  # channels of the hidden picture and of its mask
@@ -24,7 +24,7 @@ class DeepPrivacy2Task(InpaintingTask):
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
         size = settings.generator.size
         critic = Discriminator(size, settings.critic, inputs=3 + CONDITION).to(device())
-        super().__init__(settings, generator(settings).to(device()), critic, people, seed)
+        super().__init__(settings, build_generator(settings).to(device()), critic, people, seed)
 
     def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
         corners = training.jittered(region.boxes(landmarks, self.size), self.settings.jitter, self.size, draw)
@@ -54,11 +54,6 @@ class DeepPrivacy2Task(InpaintingTask):
             slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
             loss = loss + weights.r1 / 2 * every * slope.square().sum(dim=(1, 2, 3)).mean()
         return loss
-
-
-def generator(settings: DeepPrivacy2Settings) -> StyleUNet:
-    """The generator with the shape of ``settings``, untrained."""
-    return StyleUNet(**settings.generator.model_dump())
 
 
 def train(settings: DeepPrivacy2Settings, job: TrainingJob) -> None:

@@ -1,4 +1,148 @@
 """FIT (Gu et al. 2020, arXiv:1911.11759): one network anonymizes a face under a password and recovers it.
 
-The method, its knobs and passwords (no torch), losses and training are here; the network's layers are in networks/.
+The parameters are here. The class is in method.py, which imports no torch.
 """
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from masquerade.core.settings import Settings
+from masquerade.training.settings import AdversarialUpdates, Weight
+
+Width = Annotated[int, Field(ge=4)]
+
+
+class DiscriminatorSettings(Settings):
+    """Widths of a discriminator."""
+
+    width: Width
+    """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
+    depth: Annotated[int, Field(ge=2)]
+    """Convolutions before the last one, which gives the scores (4, PatchGAN of 70 pixels: the published code)."""
+    scales: Annotated[int, Field(ge=1)]
+    """Discriminators of one kind of picture; each takes pictures half the size of the one before (2: the published
+    code)."""
+    shared: bool
+    """Whether the three kinds of pictures share the discriminators of all scales but the finest (true: the published
+    code)."""
+
+
+class ClassifierSettings(Settings):
+    """Widths of the password classifier."""
+
+    width: Width
+    """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
+    depth: Annotated[int, Field(ge=1)]
+    """Its convolutions; each halves the picture (5: the published code)."""
+    last_stride: Literal[2, 4]
+    """2: the last convolution halves the picture, too; 4: it takes blocks of 4 x 4 numbers (the published code)."""
+    first_norm: bool
+    """Whether the first convolution is normalized (false: the published code)."""
+
+
+class LossSettings(Settings):
+    """The weights of the losses; the numbers in brackets are those of the published code."""
+
+    adversarial: Weight
+    """Weight of L_GAN (1)."""
+    password: Weight
+    """Weight of L_aux, the loss of the password classifier (1)."""
+    identity: Weight
+    """Weight of L_adv and L_rec_cls (2): anonymized and wrongly recovered faces should be other people, and recovered
+    faces the same person."""
+    feature: Weight
+    """Weight of L_feat between two faces that are one face anonymized with two passwords (2)."""
+    wrong_feature: Weight
+    """Weight of L_feat between two faces that are one face recovered with two wrong passwords (1)."""
+    between_feature: Weight
+    """Weight of L_feat between an anonymized face and the face recovered from it with a wrong password (1)."""
+    pixels: Weight
+    """Weight of L_1 between anonymized and original, and between wrongly recovered and original (10)."""
+    reconstruction: Weight
+    """Weight of L_rec, the mean absolute difference between recovered and original (100)."""
+
+
+class FitSettings(AdversarialUpdates):
+    """All knobs of FIT."""
+
+    sources = {
+        "steps": "each after one of the discriminators; 284,000: 30 epochs of CASIA-WebFace, the published code",
+        "batch": "each is drawn five times; 48: the published code",
+        "learning_rate": "0.0001: the published code",
+        "betas": "0.5, 0.999: the published code",
+        "kernel_rate": "of the transformer; 0 as published",
+        "cooldown": "of the transformer; 0 as published",
+        "ema": "0 as published",
+    }
+
+    width: Width
+    """Channels of the transformer before its first halving; each halving doubles them (64: the published code)."""
+    halvings: Annotated[int, Field(ge=1)]
+    """How often the transformer halves the picture (2: the published code)."""
+    blocks: Annotated[int, Field(ge=1)]
+    """Its residual blocks (9: the published code)."""
+    reach: Annotated[float, Field(ge=0, le=2)]
+    """The largest change of the artanh of a color, if the network draws a change that the inverse password undoes.
+    0: the network draws the picture itself (the published code)."""
+    discriminator: DiscriminatorSettings
+    """The discriminators, one for each kind of picture: anonymized, recovered, wrongly recovered."""
+    classifier: ClassifierSettings
+    """The network that predicts the password from the picture before and the picture after."""
+    losses: LossSettings
+    """The weights of the losses."""
+    margin: Annotated[float, Field(ge=-1, le=1)]
+    """Largest cosine of two faces that count as different people (0: torch's CosineEmbeddingLoss, published code)."""
+    identity_of: Literal["first", "both"]
+    """first: of two hidden and two wrongly recovered faces only the first of each is in ``losses.identity`` (the
+    published code); both: all four (ours)."""
+    gray: Annotated[float, Field(ge=0, le=1)]
+    """Share of the faces that the identity encoder takes in gray, so that color alone cannot hide (0: the paper)."""
+
+
+BITS = 16  # Gu et al. 2020, section 4
+GROUP = 4  # bits that the password classifier predicts as one class: the published code
+COUNT = 2**BITS
+
+
+def encode_bits(numbers: np.ndarray | int) -> np.ndarray:
+    """Numbers in 0 .. 2^16 - 1, any shape (...,) -> their bits, most significant first, float32 (..., 16) of +-0.5."""
+    bits = np.asarray(numbers)[..., None] >> np.arange(BITS - 1, -1, -1) & 1
+    return bits.astype(np.float32) - np.float32(0.5)
+
+
+def read_key(key: bytes) -> np.ndarray:
+    """The password of a 2-byte key: float32 (16,) of +-0.5."""
+    return encode_bits(int.from_bytes(key, "big"))
+
+
+def invert_bits(numbers: np.ndarray) -> np.ndarray:
+    """The numbers with every bit inverted: encode_bits(inverse(n)) = -encode_bits(n)."""
+    return COUNT - 1 - numbers
+
+
+def group_bits(numbers: np.ndarray) -> np.ndarray:
+    """The targets of the classifier: each group of bits as a number in 0 .. 15, int64 (..., 4), first group first."""
+    shifts = np.arange(BITS - GROUP, -1, -GROUP)
+    return (np.asarray(numbers)[..., None] >> shifts & (2**GROUP - 1)).astype(np.int64)
+
+
+def draw_passwords(draw: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Passwords for ``count`` faces by their purpose, int64 (count,) each.
+
+    ``anonymized`` and ``other``: two different passwords that hide. ``recovered``: the inverse of the first. ``wrong``
+    and ``wrong_too``: two different passwords, neither of them that inverse.
+    """
+    first = draw.integers(COUNT, size=count)
+    right = invert_bits(first)
+    # An offset of 1 .. COUNT - 1 never gives the same password, and two different offsets give different passwords.
+    other, wrong = draw.integers(1, COUNT, size=(2, count))
+    wrong_too = 1 + (wrong - 1 + draw.integers(1, COUNT - 1, size=count)) % (COUNT - 1)
+    return {
+        "anonymized": first,
+        "other": (first + other) % COUNT,
+        "recovered": right,
+        "wrong": (right + wrong) % COUNT,
+        "wrong_too": (right + wrong_too) % COUNT,
+    }

@@ -9,8 +9,11 @@ from masquerade.core.images import Faces, check_size
 from masquerade.core.keys import Bits, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods.fit.passwords import BITS, of_key
-from masquerade.methods.fit.settings import FitSettings
+from masquerade.methods.fit import (
+    BITS,
+    FitSettings,
+    read_key,
+)
 from masquerade.networks.inputs import in_batches, place
 from masquerade.training.job import TrainingJob
 
@@ -35,13 +38,13 @@ class FIT(Method):
     params: FitSettings
 
     def __init__(self, params: FitSettings, variant: Settings, resources: Resources):
-        from masquerade.methods.fit.training import TIED, transformer
+        from masquerade.methods.fit.training import TIED, build_transformer
         from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
         saved = Saved(self.checkpoint, resources.backbones, TIED)
         self._size: int = saved.facts["size"]
-        self._network = place(saved.frozen("network", transformer(params)))
+        self._network = place(saved.frozen("network", build_transformer(params)))
 
     @classmethod
     def train(cls, params: FitSettings, job: TrainingJob) -> None:
@@ -66,7 +69,7 @@ class FIT(Method):
     def _passwords(self, keys: Sequence[bytes] | None) -> np.ndarray:
         if any(len(key) != BITS // 8 for key in keys or [b""]):
             raise KeyFormatError(f"The key of fit is {BITS} bits. Give {BITS // 8} bytes.")
-        return stack_per_key(keys, of_key)
+        return stack_per_key(keys, read_key)
 
     def _transformed(self, images: np.ndarray, passwords: np.ndarray) -> np.ndarray:
         check_size(images, self._size)

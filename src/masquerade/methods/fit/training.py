@@ -1,20 +1,69 @@
-"""Training the face identity transformer: Gu et al. 2020, section 3."""
+"""The losses and the training of FIT (Gu et al. 2020, section 3, and the published code)."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, relu
 
 from masquerade.backbones import loaded
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
-from masquerade.methods.fit import losses, passwords
-from masquerade.methods.fit.settings import FitSettings
-from masquerade.networks.identity_transformer import IdentityTransformer, PasswordClassifier, discriminators
+from masquerade.methods.fit import BITS, GROUP, FitSettings, draw_passwords, encode_bits, group_bits
+from masquerade.methods.fit.network import IdentityTransformer, PasswordClassifier, discriminators
 from masquerade.training import distributed
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
 from masquerade.training.training import Training, side_by_side
+
+
+def cosine(first: Tensor, second: Tensor) -> Tensor:
+    """Cosine of unit vectors, row by row: (N, D) twice -> (N,)."""
+    return (first * second).sum(dim=1)
+
+
+def feature_loss(first: Tensor, second: Tensor, margin: float) -> Tensor:
+    """L_feat: max(0, cos - margin), the mean over pairs of unit vectors (N, D) that should be of different people."""
+    return relu(cosine(first, second) - margin).mean()
+
+
+def identity_loss(original: Tensor, vectors: Mapping[str, Tensor], margin: float, both: bool) -> Tensor:
+    """L_adv and L_rec_cls: the recovered face keeps the identity; hidden and wrongly recovered faces do not.
+
+    ``vectors``: unit vectors (N, D) by the kind of face (`draw_passwords`). The loss is the mean of three terms:
+    1 - cos of ``recovered``, `feature_loss` of the hidden faces, and `feature_loss` of the wrongly recovered ones.
+    ``both``: also of the face hidden with a second password, and of the second wrongly recovered one, which the
+    published code leaves out. The paper trains a classifier of names for this; our encoder is frozen and compares
+    identities (docs/fit.md).
+    """
+
+    def different(*names: str) -> Tensor:
+        return torch.stack([feature_loss(vectors[name], original, margin) for name in names[: 1 + both]]).mean()
+
+    recovered = (1 - cosine(vectors["recovered"], original)).mean()
+    return (recovered + different("anonymized", "other") + different("wrong", "wrong_too")) / 3
+
+
+def password_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """L_aux: cross-entropy of each group of bits, the sum over groups and the mean over pictures.
+
+    ``logits`` (N, groups, classes), ``targets`` int64 (N, groups).
+    """
+    return cross_entropy(logits.flatten(0, 1), targets.flatten()) * targets.shape[1]
+
+
+def adversarial_loss(fake: Sequence[Tensor]) -> Tensor:
+    """L_GAN of the transformer: mean (D - 1)^2, the sum over the scales (LSGAN, Mao et al. 2017, Eq. 9)."""
+    return torch.stack([(scores - 1).square().mean() for scores in fake]).sum()
+
+
+def discriminator_loss(real: Sequence[Tensor], fake: Sequence[Tensor]) -> Tensor:
+    """L_GAN of a discriminator: 1/2 mean (D(real) - 1)^2 + 1/2 mean D(fake)^2, the sum over scales (LSGAN, Eq. 9)."""
+    losses = [(r - 1).square().mean() + f.square().mean() for r, f in zip(real, fake, strict=True)]
+    return 0.5 * torch.stack(losses).sum()
+
 
 TIED = ("identity",)  # the backbones that a checkpoint belongs to
 SAMPLES = 6  # rows of a sample picture
@@ -35,10 +84,8 @@ class TransformerTask:
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
         self.device = next(identity.parameters()).device
-        self.network = transformer(settings).to(self.device)
-        self.classifier = PasswordClassifier(passwords.BITS, passwords.GROUP, **settings.classifier.model_dump()).to(
-            self.device
-        )
+        self.network = build_transformer(settings).to(self.device)
+        self.classifier = PasswordClassifier(BITS, GROUP, **settings.classifier.model_dump()).to(self.device)
         self.discriminators = discriminators(KINDS, **settings.discriminator.model_dump()).to(self.device)
         self.modules = {
             "network": self.network,
@@ -60,7 +107,7 @@ class TransformerTask:
         images = torch.from_numpy(to_float(self.pictures[chosen])).to(self.device)
         mirrored = torch.from_numpy(distributed.rows(draw.random(count) < 0.5)).to(self.device)
         images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
-        numbers = {name: distributed.rows(drawn) for name, drawn in passwords.drawn(draw, count).items()}
+        numbers = {name: distributed.rows(drawn) for name, drawn in draw_passwords(draw, count).items()}
         made = self._made(images, numbers)
         values = {"discriminators": self._update_discriminators(images, made)}
         values |= self._update_transformer(
@@ -69,15 +116,15 @@ class TransformerTask:
         return {name: value.item() for name, value in values.items()}
 
     def _made(self, images: Tensor, numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
-        """Faces (B, 3, S, S) by kind, see `passwords.drawn`. The recovered kinds are recovered from ``anonymized``."""
+        """Faces (B, 3, S, S) by kind, see `draw_passwords`. The recovered kinds are recovered from ``anonymized``."""
         hidden = self._transformed(images, ("anonymized", "other"), numbers)
         return hidden | self._transformed(hidden["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
 
     def _transformed(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """The pictures under passwords of several kinds, in one pass."""
-        bits = np.concatenate([passwords.encoded(numbers[name]) for name in names])
+        bits = np.concatenate([encode_bits(numbers[name]) for name in names])
         drawn = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(bits).to(self.device))
-        return dict(zip(names, stored(drawn).chunk(len(names)), strict=True))
+        return dict(zip(names, round_to_8_bits(drawn).chunk(len(names)), strict=True))
 
     def _update_discriminators(self, images: Tensor, made: dict[str, Tensor]) -> Tensor:
         """The mean over the kinds, of both hidden pictures, the recovered one, and both wrongly recovered ones."""
@@ -87,7 +134,7 @@ class TransformerTask:
             "recovered": detached["recovered"],
             "wrong": torch.cat([detached["wrong"], detached["wrong_too"]]),
         }
-        by_kind = [losses.discrimination(self.discriminators[kind](images), self.discriminators[kind](fake[kind]))
+        by_kind = [discriminator_loss(self.discriminators[kind](images), self.discriminators[kind](fake[kind]))
                  for kind in KINDS]  # fmt: skip
         loss = torch.stack(by_kind).mean()
         self.optimizers["discriminating"].descend(loss, 1.0)
@@ -111,14 +158,14 @@ class TransformerTask:
         original, *others = self.identity(pictures.flatten(0, 1)).chunk(len(made) + 1)
         vectors = dict(zip(made, others, strict=True))
         margin = self.settings.margin
-        fooled = [losses.adversarial(self.discriminators[kind](made[kind])) for kind in KINDS]
+        fooled = [adversarial_loss(self.discriminators[kind](made[kind])) for kind in KINDS]
         return {
             "adversarial": torch.stack(fooled).mean(),
             "password": self._password(images, made, numbers),
-            "identity": losses.identity(original, vectors, margin, self.settings.identity_of == "both"),
-            "feature": losses.features(vectors["anonymized"], vectors["other"], margin),
-            "wrong_feature": losses.features(vectors["wrong"], vectors["wrong_too"], margin),
-            "between_feature": losses.features(vectors["anonymized"], vectors["wrong"], margin),
+            "identity": identity_loss(original, vectors, margin, self.settings.identity_of == "both"),
+            "feature": feature_loss(vectors["anonymized"], vectors["other"], margin),
+            "wrong_feature": feature_loss(vectors["wrong"], vectors["wrong_too"], margin),
+            "between_feature": feature_loss(vectors["anonymized"], vectors["wrong"], margin),
             "pixels": (made["anonymized"] - images).abs().mean() + (made["wrong"] - images).abs().mean(),
             "reconstruction": (made["recovered"] - images).abs().mean(),
         }
@@ -127,17 +174,17 @@ class TransformerTask:
         """L_aux, the sum over the three kinds. Q takes the picture before and the picture after."""
         before = torch.cat([images, made["anonymized"], made["anonymized"]])
         logits = self.classifier(before, torch.cat([made[kind] for kind in KINDS]))
-        targets = np.concatenate([passwords.classes(numbers[kind]) for kind in KINDS])
-        return losses.password(logits, torch.from_numpy(targets).to(self.device)) * len(KINDS)
+        targets = np.concatenate([group_bits(numbers[kind]) for kind in KINDS])
+        return password_loss(logits, torch.from_numpy(targets).to(self.device)) * len(KINDS)
 
 
-def transformer(settings: FitSettings) -> IdentityTransformer:
+def build_transformer(settings: FitSettings) -> IdentityTransformer:
     """The network with the widths of ``settings``."""
     shape = settings.width, settings.halvings, settings.blocks, settings.reach
-    return IdentityTransformer(passwords.BITS, *shape)
+    return IdentityTransformer(BITS, *shape)
 
 
-def stored(drawn: Tensor) -> Tensor:
+def round_to_8_bits(drawn: Tensor) -> Tensor:
     """Pictures rounded to 8 bits; the gradient is that of pictures without rounding.
 
     Recovery starts from a saved picture, so what the network hides in the picture must survive the rounding.
@@ -153,11 +200,11 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
     """
     training = Training(job, settings)
     archive = training.archive
-    pictures = decoded(archive, job.people, settings.halvings)
+    pictures = read_images(archive, job.people, settings.halvings)
     check_classifier(settings, pictures.shape[1])
     task = TransformerTask(settings, loaded("identity", job.backbones), pictures, job.seed)
     network = training.averaged(task.network)
-    sources = to_float(decoded(archive, "validation", settings.halvings, SAMPLES))
+    sources = to_float(read_images(archive, "validation", settings.halvings, SAMPLES))
     training.fit(task, settings.steps, lambda: samples(network, sources, job.seed))
     training.save({"network": network}, {"size": archive.facts["size"]}, TIED)
 
@@ -173,7 +220,7 @@ def check_classifier(settings: FitSettings, size: int) -> None:
         )
 
 
-def decoded(archive: FaceArchive, part: str, halvings: int, limit: int | None = None) -> np.ndarray:
+def read_images(archive: FaceArchive, part: str, halvings: int, limit: int | None = None) -> np.ndarray:
     """The pictures of a part (at most ``limit``), uint8 (M, S, S, 3).
 
     Raises ParameterError if there is none, or if S cannot be halved ``halvings`` times.
@@ -192,10 +239,10 @@ def decoded(archive: FaceArchive, part: str, halvings: int, limit: int | None = 
 def samples(network: IdentityTransformer, images: np.ndarray, seed: int) -> np.ndarray:
     """uint8 (rows, columns, 3): original | anonymized | with another password | recovered | wrongly, twice."""
     device = next(network.parameters()).device
-    numbers = passwords.drawn(seeding.make_generator(seed, "samples"), len(images))
+    numbers = draw_passwords(seeding.make_generator(seed, "samples"), len(images))
 
     def transformed(pictures: np.ndarray, name: str) -> np.ndarray:
-        bits = torch.from_numpy(passwords.encoded(numbers[name])).to(device)
+        bits = torch.from_numpy(encode_bits(numbers[name])).to(device)
         return to_float(to_uint8(network(torch.from_numpy(pictures).to(device), bits).cpu().numpy()))
 
     hidden = transformed(images, "anonymized")

@@ -1,19 +1,41 @@
 """Codes of real pictures: each face of a dataset that methods anonymize is inverted and described once, in one file."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
-from masquerade.core.errors import PictureError
+from masquerade.core.errors import CheckpointError, PictureError
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.methods.latent.space import BATCH, LatentSpace
-from masquerade.methods.latent.store import Table
 from masquerade.training import checkpoints
+
+
+class Table(nn.Module):
+    """Named tensors with one row a face, as a module so that a checkpoint can hold them."""
+
+    def __init__(self, columns: Mapping[str, Tensor]):
+        super().__init__()
+        for name, values in columns.items():
+            self.register_buffer(name, values)
+
+    @staticmethod
+    def read(path: Path, kind: str, backbones: Mapping[str, Path]) -> tuple[dict[str, Tensor], Mapping[str, Any]]:
+        """The columns and the facts of a file.
+
+        Raises CheckpointError if it is damaged, or is of another kind or generator.
+        """
+        saved = checkpoints.Saved(path, backbones, ("generator",))
+        if kind not in saved.tensors:
+            raise CheckpointError(f"{path} holds no {kind}. Delete it and run `snakemake {path}` again.")
+        return saved.tensors[kind], saved.facts
+
 
 FARTHEST = 20.0  # an inversion has diverged if its code is this many times farther from the mean of W than W is
 SAMPLES = 8  # faces of a sample picture

@@ -11,8 +11,8 @@ from tqdm import tqdm
 from masquerade.core import own_weights
 from masquerade.core.errors import ParameterError
 from masquerade.methods.latent import SetOfFakes
+from masquerade.methods.latent.codes import Table
 from masquerade.methods.latent.space import BATCH, LatentSpace
-from masquerade.methods.latent.store import Table
 from masquerade.params.blocks import FakesSettings
 from masquerade.training import adoption, checkpoints
 from masquerade.training.cards import Card

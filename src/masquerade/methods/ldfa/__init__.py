@@ -1,4 +1,48 @@
 """LDFA (Klemp et al. 2023, arXiv:2302.08931): a latent diffusion model draws the box of the face.
 
-The method, its knobs (no torch), its training and its sampling are here; the networks are in networks/.
+The parameters are here. The class is in method.py, which imports no torch. The paper takes Stable Diffusion and trains
+nothing; the trainings are ours (docs/ldfa.md).
 """
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from masquerade.training.settings import Averaged, KernelUpdates
+
+Width = Annotated[int, Field(ge=4)]
+
+
+class PhaseSettings(KernelUpdates):
+    """One of the two trainings."""
+
+    widths: Annotated[list[Width], Field(min_length=1)]
+    """Channels of the network, one entry a halving (autoencoder) or a size (denoiser)."""
+
+
+class LdfaSettings(Averaged):
+    """All knobs of LDFA."""
+
+    sources = {
+        "cooldown": "of each of the two trainings",
+    }
+
+    size: Annotated[int, Field(ge=16)]
+    """Side in pixels of the pictures that the networks take."""
+    latent: Annotated[int, Field(ge=1)]
+    """Channels of the latent maps (4: Stable Diffusion)."""
+    autoencoder: PhaseSettings
+    """The autoencoder."""
+    denoiser: PhaseSettings
+    """The diffusion model."""
+    edges: Annotated[float, Field(ge=0)]
+    """Weight of the error of differences between neighboring pixels, in the loss of the autoencoder."""
+    boxes: Annotated[float, Field(ge=0, le=1)]
+    """Share of the training masks that are face boxes; the others are random boxes."""
+
+    @model_validator(mode="after")
+    def _halves(self) -> Self:
+        halvings = len(self.autoencoder.widths) + len(self.denoiser.widths) - 1
+        if self.size % 2**halvings:
+            raise ValueError(f"size is {self.size}; the two networks halve it {halvings} times")
+        return self

@@ -11,7 +11,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
-from masquerade.methods.ldfa.settings import LdfaSettings
+from masquerade.methods.ldfa import LdfaSettings
 from masquerade.training.job import TrainingJob
 
 
@@ -41,7 +41,7 @@ class LDFA(Method):
 
     def __init__(self, params: LdfaSettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
-        from masquerade.methods.ldfa.diffusion import LatentInpainter
+        from masquerade.methods.ldfa.network import LatentInpainter
 
         super().__init__(params, variant, resources)
         network = LatentInpainter(params)

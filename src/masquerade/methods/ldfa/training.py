@@ -9,9 +9,8 @@ from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, people
-from masquerade.methods.ldfa.diffusion import LatentInpainter
-from masquerade.methods.ldfa.settings import LdfaSettings, PhaseSettings
-from masquerade.networks.denoiser import TIMES
+from masquerade.methods.ldfa import LdfaSettings, PhaseSettings
+from masquerade.methods.ldfa.network import TIMES, LatentInpainter
 from masquerade.networks.inputs import device, embedded
 from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, cooldown_share

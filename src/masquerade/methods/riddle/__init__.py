@@ -1,5 +1,110 @@
 """RiDDLE (Li et al. 2023): a transformer encrypts the latent code of a face with a password, and decrypts it.
 
-The method, its knobs and password (no torch), losses, optimizer and training are here. The network is
-networks/latent_encryptor.py; the latent space is methods/latent/.
+The parameters are here. The class is in method.py, which imports no torch.
 """
+
+from statistics import NormalDist
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from masquerade.core import keys
+from masquerade.core.settings import Settings
+from masquerade.training.settings import Averaged, Updates, Weight
+
+
+class LossSettings(Settings):
+    """The weights of the losses."""
+
+    lpips: Weight
+    """Weight of LPIPS between the target and each of the five pictures, the sum over the five (1: the published code;
+    needs the weights of ``perceptual``)."""
+    reversed_identity: Weight
+    """Weight of the likeness of identities that must differ (1: Li et al. 2023)."""
+    identity_recovery: Weight
+    """Weight of the identity that the right password recovers (1: Li et al. 2023)."""
+    pixels: Weight
+    """Weight of the difference of pixels, see ``pixels_of`` (0.05: the published code)."""
+    layout: Weight
+    """Weight of the difference of the five pictures at 8 pixels, if LPIPS is not available (ours; 0: the paper)."""
+    latents: Weight
+    """Weight of the mean squared difference of the decrypted code, on codes alone (ours; 0: the paper)."""
+    reversed_latents: Weight
+    """Weight of ``reversed_identity`` with codes in place of identities (ours; 0: the paper)."""
+    distribution: Weight
+    """Weight of the energy distance between encrypted codes and codes of faces (ours; 0: the paper)."""
+    reinverted: Weight
+    """Weight of identity and pixels after recovery from the picture, which is encoded again (ours; 0: the paper)."""
+
+
+class RiddleSettings(Updates, Averaged):
+    """All knobs of RiDDLE."""
+
+    sources = {
+        "steps": "at most 100,000: Li et al. 2023",
+        "learning_rate": "or of Ranger, or of Muon; 0.0005: Li et al. 2023",
+    }
+
+    groups: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+    """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller generators: docs/riddle.md."""
+    width: Annotated[int, Field(ge=4)]
+    """Width d of the transformer (512: Li et al. 2023)."""
+    heads: Annotated[int, Field(ge=1)]
+    """Heads of its attention (4: Li et al. 2023)."""
+    hidden: Annotated[int, Field(ge=4)]
+    """Width of its feed-forward part (1024: Li et al. 2023)."""
+    losses: LossSettings
+    """The weights of the losses."""
+    target: Literal["inverted", "original"]
+    """What the pictures are compared with: the picture that the generator draws from the inverted code (the published
+    code), or the original photograph (ours)."""
+    perceptual: Literal["vgg", "alex"]
+    """The trunk of LPIPS: VGG-16 (the published code) or AlexNet."""
+    pixels_of: Literal["five", "recovered"]
+    """five: mean absolute difference of each of the five pictures, the sum (the published code); recovered: mean
+    squared difference of the recovered picture alone (ours)."""
+    pairs: Literal["published", "six"]
+    """published: encrypted and wrongly decrypted faces against the original, and the latter against the recovered face,
+    each of both kinds a mean (the published code); six: one mean over six pairs, `losses.different` (ours)."""
+    margin: Annotated[float, Field(ge=-1, le=1)]
+    """The largest cosine of two identities that count as different (0.1: Li et al. 2023)."""
+    batch: Annotated[int, Field(ge=1)]
+    """Faces that are drawn in an update (4: Li et al. 2023)."""
+    pictures_every: Annotated[int, Field(ge=1)]
+    """One update of this many draws pictures (1: Li et al. 2023); the others use codes alone."""
+    code_batch: Annotated[int, Field(ge=1)]
+    """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
+    clip: Annotated[float, Field(gt=0)] | None = None
+    """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
+    from those of faces ended trainings on a generator of faces."""
+    optimizer: Literal["ranger", "muon"]
+    """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
+
+    @property
+    def codes_alone(self) -> bool:
+        """Whether a loss is on codes that are not drawn."""
+        return bool(self.losses.latents or self.losses.reversed_latents or self.losses.distribution)
+
+    @model_validator(mode="after")
+    def _something_to_learn(self) -> Self:
+        if self.pictures_every > 1 and not self.codes_alone:
+            raise ValueError(
+                "pictures_every must be 1 if no loss is on codes alone, because the other updates learn nothing"
+            )
+        return self
+
+
+BYTES = 8  # bytes of the derived key for each number
+
+
+def derive_password(key: bytes, width: int) -> np.ndarray:
+    """A key (any bytes) -> z, float32 (width,), standard normal. ``width`` is at most 1,020.
+
+    HKDF (keys.expanded) derives 8 bytes for each number. Their first 53 bits k give the uniform number
+    (k + 1/2) / 2^53, and z is the inverse normal distribution function of it. Keys that differ in one bit give
+    unrelated passwords.
+    """
+    derived = np.frombuffer(keys.expand(key, BYTES * width, "riddle password"), dtype=">u8")
+    inverse = NormalDist().inv_cdf
+    return np.array([inverse(((int(word) >> 11) + 0.5) / 2**53) for word in derived], dtype=np.float32)

@@ -9,8 +9,7 @@ from masquerade.core.images import Faces
 from masquerade.core.keys import Secret, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods.riddle import password
-from masquerade.methods.riddle.settings import RiddleSettings
+from masquerade.methods.riddle import RiddleSettings, derive_password
 from masquerade.training.job import TrainingJob
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class Riddle(Method):
         from masquerade.networks.inputs import in_batches
 
         space = self._space
-        z = stack_per_key(keys, lambda key: password.of(key, space.generator.style_width))
+        z = stack_per_key(keys, lambda key: derive_password(key, space.generator.style_width))
         return in_batches(self._network, 32, codes, in_batches(space.generator.map, len(z), z))
 
     def _drawn(self, codes: "Tensor") -> np.ndarray:

@@ -13,11 +13,10 @@ from masquerade.backbones.inversion.training import perceptual
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.methods.riddle import losses
-from masquerade.methods.riddle.optimizer import Ranger
-from masquerade.methods.riddle.settings import RiddleSettings
+from masquerade.methods.riddle import RiddleSettings, losses
+from masquerade.methods.riddle.losses import Ranger
+from masquerade.methods.riddle.network import LatentEncryptor
 from masquerade.networks.inputs import embedded, in_batches, place
-from masquerade.networks.latent_encryptor import LatentEncryptor
 from masquerade.training.checkpoints import Saved
 from masquerade.training.job import TrainingJob
 from masquerade.training.muon import Muon

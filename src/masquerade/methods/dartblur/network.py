@@ -1,10 +1,14 @@
-"""The network of DartBlur (Jiang et al. 2023): the U-Net of the published code (nets/UNet.py)."""
+"""The network of DartBlur (Jiang et al. 2023): the U-Net of the published code (nets/UNet.py), and its weight file."""
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+
+from masquerade.methods.dartblur import HALVINGS, DartBlurSettings
+from masquerade.training import weight_files
 
 SLOPE = 0.01  # of every LeakyReLU: torch's default, as the published code has it
 
@@ -52,3 +56,19 @@ class DartBlurUNet(nn.Module):
 
 def _active(inputs: int, outputs: int) -> list[nn.Module]:
     return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.LeakyReLU(SLOPE)]
+
+
+def load_official(params: DartBlurSettings, path: Path) -> DartBlurUNet:
+    """The U-Net of a file with the published layout and the sizes of ``params``, frozen.
+
+    Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
+    """
+    given = weight_files.tensors(weight_files.read(path), path)
+    return weight_files.load(DartBlurUNet(params.widths), weight_files.renamed(given, official_names(), path), path)
+
+
+def official_names() -> dict[str, str]:
+    """Published name -> our name of each tensor."""
+    layers = {f"down{level}.module.{at}": f"down.{level}.{at}" for level in range(HALVINGS) for at in (0, 2)}
+    layers |= {f"up{level}.module.{at}": f"up{level}.{at}" for level in range(HALVINGS) for at in (0, 3)}
+    return {f"{a}.{kind}": f"{b}.{kind}" for a, b in layers.items() for kind in ("weight", "bias")}

@@ -4,13 +4,18 @@ Layer by layer as in the published code (dp2/generator/stylegan_unet.py, dp2/lay
 """
 
 import math
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from masquerade.core.errors import CheckpointError
+from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.networks.stylegan2_layers import GAIN, SLOPE, ActivatedLinear, EqualLinear, LowPass, PixelNorm
+from masquerade.training import weight_files
 
 CLAMP = 256.0
 """Largest magnitude of the output of a layer of gain 1."""
@@ -92,7 +97,7 @@ class StyleBlock(nn.Module):
         return self.skip(x) + self.conv1(self.conv0(x, style), style)
 
 
-class Mapping(nn.Module):
+class MappingNetwork(nn.Module):
     """From random numbers to styles, with the running mean of the styles."""
 
     mean: Tensor
@@ -126,7 +131,7 @@ class StyleUNet(nn.Module):
         levels = int(math.log2(size // lowest)) + 1
         widths = [width * min(2**level, most) for level in range(levels + 1)]  # at size, size / 2, ...
         self.size, self.style, self.truncation = size, style, 1.0
-        self.mapping = Mapping(style)
+        self.mapping = MappingNetwork(style)
         self.from_rgb = StyleConvolution(4, widths[0], 1)
         encoder, decoder, skips = [], [], []
         for level in range(levels):
@@ -163,3 +168,51 @@ class StyleUNet(nn.Module):
                 features = features + self.skips[number - 1](kept.pop())
             features = block(features, style)
         return self.to_rgb(features)
+
+
+AVERAGE = "EMA_generator"
+CENTERS = {"style_net.w_centers": "centers of styles, for multi-modal truncation"}
+FILTER = "resample_filter"
+"""The published name of a filter [1, 3, 3, 1], whose entries have the sum 1; ours have the sum 4."""
+
+
+def build_generator(settings: DeepPrivacy2Settings) -> StyleUNet:
+    """The generator with the shape of ``settings``, untrained."""
+    return StyleUNet(**settings.generator.model_dump())
+
+
+def load_official(params: DeepPrivacy2Settings, path: Path) -> StyleUNet:
+    """The generator of a file with the published layout and the sizes of ``params``, frozen.
+
+    Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
+    """
+    untrained = build_generator(params)
+    return weight_files.load(untrained, official_tensors(untrained.state_dict(), path), path)
+
+
+def official_tensors(ours: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """The tensors of the generator in a published file, under our names. ``ours``: our state dict."""
+    given = weight_files.tensors(weight_files.read(path), path, CENTERS, under=AVERAGE)
+    found = weight_files.renamed(given, {official_name(name): name for name in ours}, path)
+    for name, value in found.items():
+        if name.endswith(".filter.kernel"):
+            if value.shape != ours[name].shape or not torch.allclose(4 * value, ours[name]):
+                raise CheckpointError(
+                    f"{path}: {official_name(name)} is not the filter [1, 3, 3, 1] of the published code."
+                )
+            found[name] = ours[name]
+    return found
+
+
+def official_name(name: str) -> str:
+    """The published name of one of our tensors."""
+    room, _, rest = name.partition(".")
+    if room == "skips":
+        number, _, rest = rest.partition(".")
+        return f"unet_block{int(number) + 1}.{rest}"
+    if name == "mapping.mean":
+        return "style_net.w_avg"
+    if room == "mapping":  # layers.0 normalizes
+        _, number, rest = rest.split(".")
+        return f"style_net.fc{int(number) - 1}.{rest}"
+    return name.replace("filter.kernel", FILTER)
