@@ -152,7 +152,7 @@ $(BIN)/.installed: $(call changed,.installed,$(LOCKS)) $(OTHER_PYTHON)
 	$(PIP) --no-deps --no-build-isolation --editable .
 	# compiled now and in parallel, so that no job pays for it; files for newer Pythons are left out
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x "py312_intrinsics" .venv/lib
-	$(BIN)/python -m masquerade.cli.installation
+	$(BIN)/python -m masquerade.cli.doctor
 	# so are the kernels that draw faces
 	$(BIN)/masquerade faces --people 24 --size 32 --output .venv/faces.png
 	echo $(call hash,$(LOCKS)) > $@

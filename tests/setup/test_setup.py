@@ -15,8 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from masquerade.cli import installation
-
 pytestmark = [pytest.mark.setup, pytest.mark.slow]
 CELL = "results/tiny/metrics/synthetic_hq/identitydp/eps_6/0.json"
 # Variables that a machine may need to reach the registry.
@@ -79,9 +77,9 @@ def newcomer(root) -> Iterator[Newcomer]:
 
 
 def test_an_environment_from_the_registry_alone_can_be_imported(newcomer):
-    assert "packages with compiled code load" in newcomer.run("make", "environment")
-    locks = newcomer.run("python", "-c", "from masquerade.cli import installation; print(installation.locks())")
-    assert locks.strip() == str([installation.LOCK, installation.CUDA_LOCK]), "the registry's torch is a CUDA build"
+    assert "packages with compiled code" in newcomer.run("make", "environment")
+    cuda = newcomer.run("python", "-c", "import torch; print(torch.version.cuda)")
+    assert cuda.strip() != "None", "the registry's torch is a CUDA build"
 
 
 def test_versions_are_those_of_the_locks_and_torchvision_is_unchanged(newcomer):
@@ -106,10 +104,9 @@ def test_without_git_nothing_is_out_of_date(newcomer):
 def test_a_deleted_library_is_named_with_its_package_and_a_remedy(newcomer):
     (library,) = (newcomer.path / ".venv").rglob("nvidia/**/libcudnn.so.9")
     library.unlink()
-    output = newcomer.run("python", "-m", "masquerade.cli.installation", fails=True)
+    output = newcomer.run("python", "-m", "masquerade.cli.doctor", fails=True)
     assert "libcudnn.so.9: cannot open shared object file" in output
-    assert installation.CUDA_LOCK in output
-    assert installation.ANEW in output
+    assert "make environment" in output
     table = newcomer.run("env", "COLUMNS=200", "masquerade", "doctor", fails=True)
     assert "torch does not load" in table
     assert "libcudnn.so.9" in table

@@ -145,12 +145,12 @@ def test_place_advises_to_commit_the_lock(toys):
 
 def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
     parameters = loading.load(Path(assets.__file__).parents[3], "mini")
-    assert list(doctor.outside(Path(), parameters)) == [], "mini needs no external file"
+    assert list(doctor.check_assets(Path(), parameters)) == [], "mini needs no external file"
     knobs = parameters.backbones["parsing"].model_copy(update={"published": "asset:unknown"})
     parameters.backbones["parsing"] = knobs
     monkeypatch.setattr(discovery.load("judges", "mtcnn"), "assets", ("published", "form"), raising=False)
     monkeypatch.setattr(assets, "registry", lambda: toys)
     put("published")
-    (check,) = doctor.outside(Path(), parameters)
+    (check,) = doctor.check_assets(Path(), parameters)
     assert (check.ok, check.state) == (False, "1 of 3 (without unknown, form)")
     assert "fetch unknown" in check.remedy

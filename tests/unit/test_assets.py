@@ -294,9 +294,9 @@ def test_parameters_with_an_unknown_role_are_refused(tmp_path):
 def test_the_doctor_looks_for_the_files_that_losses_read(monkeypatch):
     monkeypatch.setattr(packaged, "STAND_INS", {})
     root = Path(assets.__file__).parents[3]
-    assert {"vgg16", "alexnet"} <= set(doctor.roles(loading.load(root, "paper")))
-    assert "vgg16" not in doctor.roles(loading.load(root, "mini")), "without LPIPS no file is read"
-    (check,) = doctor.outside(root, loading.load(root, "paper"))
+    assert {"vgg16", "alexnet"} <= set(doctor.list_roles(loading.load(root, "paper")))
+    assert "vgg16" not in doctor.list_roles(loading.load(root, "mini")), "without LPIPS no file is read"
+    (check,) = doctor.check_assets(root, loading.load(root, "paper"))
     assert "vgg16" in check.state
 
 

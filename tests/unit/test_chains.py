@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from masquerade.core.errors import MasqueradeError
-from masquerade.lineage import address, chain, drawing, provenance, records, verify
+from masquerade.lineage import address, chain, provenance, records, verify
 from masquerade.lineage.history import LineageError, working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from toy_lineage import CHECKPOINT, FACES, METRICS, PRINTED, TABLE, Toy
@@ -111,19 +111,6 @@ class TestChain:
         assert method["read"] == {FACES: f"sha256:{toy.hash(FACES, 'sha256')}"}
         assert method["params"]["methods.fit.params"] == toy.parameters.tree["methods"]["fit"]["params"]
         assert plain["environments"]["e" * 64]["packages"] == {"torch": "2.13.0"}
-
-    def test_picture_holds_every_link_and_other_formats_are_refused(self, toy, tmp_path):
-        name = resolved(toy, "toy/table1:fit")
-        links = chain.follow(working_copy(toy.root), name)
-        places, _ = drawing._layout(links, cells=2)
-        assert all(places[need][0] < places[link.number][0] for link in links for need in link.made_from)
-        assert all(places[cell][0] > places[links[0].number][0] for cell in (0, -1))
-        boxes = [places[number] for number in (*(link.number for link in links), 0, -1)]
-        for one in boxes:
-            near = [two for two in boxes if two[0] == one[0] and abs(two[1] - one[1]) < drawing.HIGH]
-            assert near == [one], "boxes must not overlap"
-        with pytest.raises(LineageError, match=r"\.svg or \.png"):
-            drawing.draw(name, links, tmp_path / "chain.gif")
 
 
 FILES = [FACES, CHECKPOINT, METRICS, TABLE, TABLE.replace(".csv", ".md"), PRINTED, "photographs/3.png"]

@@ -26,7 +26,7 @@ from command_line import (
     run,
     written,
 )
-from masquerade.cli import doctor, installation, main
+from masquerade.cli import doctor, main
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading
@@ -421,7 +421,7 @@ def test_params_show_check_and_schema(root, capsys):
 
 
 def test_the_doctor_names_what_is_missing_and_ends_with_status_1(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(installation, "compiled", lambda: ["pillow"])
+    monkeypatch.setattr(doctor, "COMPILED", ["PIL"])
     checks = {check.name: check for check in doctor.examine(tmp_path)}
     assert checks["Python"].ok
     assert checks["loading"].ok
@@ -431,29 +431,29 @@ def test_the_doctor_names_what_is_missing_and_ends_with_status_1(tmp_path, capsy
     assert "params.yaml" in capsys.readouterr().out
 
 
-def test_the_doctor_compares_packages_with_the_lock(tmp_path, monkeypatch):
-    monkeypatch.setattr(installation, "locks", lambda: [installation.LOCK])
+def test_the_doctor_compares_packages_with_the_lock(tmp_path):
+    (tmp_path / "requirements-cuda.lock").touch()
     lock = tmp_path / "requirements.lock"
     lock.write_text(f"numpy=={np.__version__}\npillow==0.0.1\nno-such-package==1.0\n# a comment==1\n")
-    checks = {check.name: check for check in doctor.packages(tmp_path)}
+    checks = {check.name: check for check in doctor.check_packages(tmp_path)}
     assert set(checks) == {"package pillow", "package no-such-package"}
     assert checks["package no-such-package"].essential
     assert not checks["package pillow"].essential
     lock.write_text(f"numpy=={np.__version__}\n")
-    (only,) = doctor.packages(tmp_path)
+    (only,) = doctor.check_packages(tmp_path)
     assert only.ok
     assert "all 1" in only.state
 
 
 def test_the_doctor_counts_checkpoints(root):
-    checks = {check.name: check for check in doctor.pipeline(root, None)}
+    checks = {check.name: check for check in doctor.check_pipeline(root, None)}
     assert checks["params.yaml"].state == "scale mini"
     assert checks["checkpoints of methods"].ok, "none of these methods needs training"
 
 
 def test_the_doctor_shows_no_secret_of_a_tracking_server(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://someone:password@mlflow.example.org/path")
-    assert doctor.store().state == "https://mlflow.example.org"
+    assert doctor.locate_store().state == "https://mlflow.example.org"
 
 
 def commands(group: typer.core.TyperGroup, *names: str) -> Iterator[tuple[str, ...]]:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from masquerade.cli import installation
+from masquerade.cli import doctor
 
 ROOT = Path(__file__).parents[2]
 RECIPE = (ROOT / "apptainer.def").read_text()
@@ -26,14 +26,9 @@ def test_the_container_has_the_python_of_conda():
     assert f"- python={python}\n" in (ROOT / "environment.yml").read_text()
 
 
-def test_the_container_has_the_libraries_that_packages_take_from_the_system():
-    packages = re.search(r"apt-get install (.*)", RECIPE)[1].split()
-    assert set(installation.SYSTEM_LIBRARIES.values()) <= set(packages)
-
-
 def test_the_container_gets_the_files_from_which_a_wheel_is_built():
     copied = re.findall(r"^    (\S+) /opt/masquerade/(\S+)$", RECIPE, re.MULTILINE)
     assert all(source == target for source, target in copied)
     needed = {"pyproject.toml", "setup.py", "README.md", "LICENSE", "params.yaml", "scales", "weights", "src"}
-    assert {source for source, _ in copied} == needed | {installation.LOCK, installation.CUDA_LOCK}
+    assert {source for source, _ in copied} == needed | {doctor.LOCK, doctor.CUDA_LOCK}
     assert [source for source, _ in copied if not (ROOT / source).exists()] == []

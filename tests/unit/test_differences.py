@@ -163,7 +163,7 @@ class TestCrate:
         assert root["license"] == {"@id": "https://spdx.org/licenses/Apache-2.0"}
         assert root["citation"] == {"@id": "CITATION.cff"}
         assert root["mainEntity"] == {"@id": "Snakefile"}
-        assert {"File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"} == set(graph["Snakefile"]["@type"])
+        assert {"File", "SoftwareSourceCode", "ComputationalWorkflow"} == set(graph["Snakefile"]["@type"])
 
     def test_every_reference_has_a_target(self, graph):
         def references(value):

@@ -14,7 +14,6 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 BY_NAME = {
     "__init__.py",  # what `import masquerade` offers, at its first use
     "core/discovery.py",  # methods, attackers, backbones, judges, metrics and datasets
-    "cli/installation.py",  # the packages that are installed
 }
 """Modules that may import a module by a computed name."""
 

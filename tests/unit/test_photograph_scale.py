@@ -103,10 +103,10 @@ class TestThePackage:
         adopted_networks.check(loading.load(ROOT, "mini"), ROOT)
 
     def test_the_doctor_names_it(self, absent):
-        check = doctor.photographs(needed=False)
+        check = doctor.find_photograph_networks(needed=False)
         assert (check.ok, check.essential) == (False, False)
         assert "make photo" in check.remedy
-        assert doctor.photographs(needed=True).essential
+        assert doctor.find_photograph_networks(needed=True).essential
 
 
 class TestTerms:

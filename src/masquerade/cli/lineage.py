@@ -31,22 +31,19 @@ Scale = Annotated[
 @app.command()
 def show(
     address: Address,
-    graph: Annotated[Path | None, typer.Option("--graph", help="Draw the chain into this .svg or .png file.")] = None,
     as_json: Json = False,
     full: Annotated[bool, typer.Option("--full", help="Print every parameter in full.")] = False,
     scale: Scale = None,
     root: Root = Path(),
 ) -> None:
     """Print the chain of a number: table, metrics, measurements, anonymized faces, checkpoint, training, raw data."""
-    from masquerade.lineage import chain, descriptions, drawing, publishing
+    from masquerade.lineage import chain, descriptions, publishing
     from masquerade.lineage.address import resolve
     from masquerade.lineage.history import working_copy
 
     history = working_copy(root, scale)
     resolved = resolve(address, history)
     links = chain.follow(history, resolved)
-    if graph is not None:
-        drawing.draw(resolved, links, graph)
     runs = publishing.find(link.job.circumstances["run"] for link in links if link.job and link.job.circumstances)
     if as_json:
         typer.echo(json.dumps(chain.tree(resolved, history.scale, links, runs), indent=1, ensure_ascii=False))

@@ -1,47 +1,39 @@
 """Exports a run as a Workflow Run RO-Crate: one zip with a description that other tools and archives can read.
 
-RO-Crate 1.1 with the profiles Process, Workflow and Provenance Run Crate 0.5 (w3id.org/ro/wfrun). It describes the
-workflow and its rules, an action for every job with its inputs, outputs and parameters, and the license of every file.
-Code, parameters, references, tables and figures are inside. Faces, measurements and checkpoints are listed by their
-hashes, and are inside only on request.
+RO-Crate 1.1 with the profiles Process and Workflow Run Crate 0.5 (w3id.org/ro/wfrun). It describes the workflow, an
+action for every job with its inputs, outputs and parameters, and the license of every file. Code, parameters,
+references, tables and figures are inside. Faces, measurements and checkpoints are listed by their hashes, and are
+inside only on request.
 """
 
 import hashlib
 import json
-from collections.abc import Collection
 from datetime import UTC, datetime
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from masquerade.assets.entries import asset
+from masquerade.assets.identity import identity, role_of
 from masquerade.assets.packaged import PHOTOGRAPHS
 from masquerade.core import files
-from masquerade.lineage.crate_things import Things, one
-from masquerade.lineage.history import Job, LineageError, working_copy
-from masquerade.lineage.licenses import ASSETS, OURS, of_faces
-from masquerade.params import loading, paths
-from masquerade.params import parameters as params
+from masquerade.lineage.history import History, Job, LineageError, working_copy
+from masquerade.lineage.licenses import ASSETS, OURS, SPDX, of_faces
+from masquerade.params import loading, paths, sharing
+from masquerade.params.parameters import Parameters
 
 if TYPE_CHECKING:
     from rocrate.model import Entity
 
-PROFILES = {
-    "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
-    "https://w3id.org/ro/wfrun/workflow/0.5": ("Workflow Run Crate", "0.5"),
-    "https://w3id.org/ro/wfrun/provenance/0.5": ("Provenance Run Crate", "0.5"),
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": ("Workflow RO-Crate", "1.0"),
-}
-WORKFLOW = "Snakefile"
-CITATION = "CITATION.cff"
+PROFILES = ("https://w3id.org/ro/wfrun/process/0.5", "https://w3id.org/ro/wfrun/workflow/0.5",
+            "https://w3id.org/workflowhub/workflow-ro-crate/1.0")  # fmt: skip
+WORKFLOW, CITATION = "Snakefile", "CITATION.cff"
 REPOSITORY = (CITATION, "LICENSE", "README.md", "params.yaml", "requirements.lock", "environment.yml", "dvc.yaml",
               "dvc.lock", "records", "pyproject.toml", "src", "workflow", "scales", "profiles",
               "reference")  # fmt: skip
 """The files and folders of the repository that go into the crate, if they exist."""
-BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
-COMPLETED = "http://schema.org/CompletedActionStatus"
 
 
 def export(output: Path, root: Path = Path(), scale: str | None = None, with_data: bool = False) -> int:
@@ -54,175 +46,153 @@ def export(output: Path, root: Path = Path(), scale: str | None = None, with_dat
         raise LineageError(f"{output} has the wrong suffix: a crate is a .zip. Give it a name that ends in .zip.")
     parameters = loading.load(root, scale)
     history = working_copy(root, parameters.scale)
-    jobs = history.jobs()
+    jobs = sorted(history.jobs().values(), key=lambda job: (job.started, job.key))
     if not jobs:
         raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all`, or `dvc pull`.")
-    things = Things(root, history, with_data, parameters.terms, parameters.private)
-    _Run(parameters, things).describe(sorted(jobs.values(), key=lambda job: (job.started, job.key)))
+    builder = RoCrateBuilder(root, history, parameters, with_data)
+    builder.describe_run(jobs)
     with files.write_atomically(output) as temporary:
-        things.crate.write_zip(temporary)
+        builder.crate.write_zip(temporary)
     return len(jobs)
 
 
-class _Run:
-    """The description of a run: the workflow, its rules, and an action for each job."""
+class RoCrateBuilder:
+    """A crate under construction. Every entity is added once."""
 
-    def __init__(self, parameters: params.Parameters, things: Things):
-        self.parameters, self.things, self.crate, self.files = parameters, things, things.crate, things.files
-        self.rules: dict[str, tuple[Entity, Entity]] = {}
+    def __init__(self, root: Path, history: History, parameters: Parameters, with_data: bool):
+        from rocrate.rocrate import ROCrate
 
-    def describe(self, jobs: list[Job]) -> None:
-        """Fill the crate with the description of a run of these jobs. The oldest job is the first one."""
-        cited = self.cited
+        self.root, self.history, self.parameters = root, history, parameters
+        self.exported = paths.BUILT if with_data else (paths.RESULTS,)
+        self.rendered = all(job.drawn for job in history.jobs().values() if job.rule == "faces")
+        self.crate = ROCrate(version="1.1")
+        self.files: dict[str, Entity] = {}
+
+    def describe_run(self, jobs: list[Job]) -> None:
+        """Add the repository, the workflow, and the run with an action for each of its jobs, the oldest one first."""
+        for name in (WORKFLOW, CITATION):
+            if not (self.root / name).is_file():
+                raise LineageError(f"{name} is missing. Run this in the repository, or give --root.")
+        cited = yaml.safe_load((self.root / CITATION).read_text(encoding="utf-8"))
+        for name in REPOSITORY:
+            for path in sorted(place.rglob("*")) if (place := self.root / name).is_dir() else [place]:
+                if path.is_file() and "__pycache__" not in path.parts and ".egg-info" not in str(path):
+                    self.add_file(path.relative_to(self.root).as_posix(), OURS)
+        people = [self._add(author.get("orcid", f"#author-{number}"), "Organization" if "name" in author else "Person",
+                            name=author.get("name") or f"{author['given-names']} {author['family-names']}")
+                  for number, author in enumerate(cited["authors"], 1)]  # fmt: skip
+        license = self.add_license(OURS)
+        workflow = self.crate.add_workflow(
+            self.root / WORKFLOW, WORKFLOW, main=True, lang="snakemake", lang_version=version("snakemake"),
+            properties={"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"], "name": cited["title"],
+                        "version": cited["version"], "license": license, "author": people},
+        )  # fmt: skip
+        workflow["softwareRequirements"] = [self.files["requirements.lock"], *self._add_models()]
+        actions = [self._add_action(f"#job-{number}", job) for number, job in enumerate(jobs, 1)]
+        written = {path for job in jobs for path in job.outputs}
+        run = self._add(
+            "#run", "CreateAction", name="snakemake all", instrument=workflow, agent=people[0],
+            startTime=_format_time(min(job.started for job in jobs)),
+            endTime=_format_time(max(job.ended for job in jobs)),
+            result=[self.add_file(path) for path in sorted(written) if path.startswith(paths.RESULTS)],
+        )  # fmt: skip
+        sources = [self.files["params.yaml"], *(file for job in jobs for file in self._add_inputs(job, written))]
+        run["object"] = list({file.id: file for file in sources}.values())
         self.crate.name = f"{cited['title']}: a run at scale {self.parameters.scale}"
         self.crate.description = f"{len(jobs)} jobs from raw faces to tables. {self.parameters.caution.strip()}".strip()
-        self.crate.license = self.things.license(OURS)
-        self.crate.root_dataset["conformsTo"] = [
-            self.things.add(place, "CreativeWork", name=name, version=number)
-            for place, (name, number) in PROFILES.items()
-        ]
-        people = [self.things.person(number, author) for number, author in enumerate(cited["authors"], 1)]
-        self.crate.root_dataset["author"] = self.crate.root_dataset["publisher"] = one(people)
-        self._repository()
-        workflow = self._workflow(people)
-        actions = [self._action(number, job, people[0]) for number, job in enumerate(jobs, 1)]
-        self._run(workflow, actions, jobs, people[0])
-        if "README.md" in self.files:
-            self.files["README.md"]["about"] = self.crate.root_dataset
-        self.crate.root_dataset["citation"] = self.files[CITATION]
+        self.crate.license = license
+        root = self.crate.root_dataset
+        root["conformsTo"] = [self._add(profile, "CreativeWork", name=profile) for profile in PROFILES]
+        root["author"] = root["publisher"] = people
+        root["citation"], root["mentions"] = self.files[CITATION], [run, *actions]
 
-    @cached_property
-    def cited(self) -> dict[str, Any]:
-        if not (self.things.root / CITATION).is_file():
-            raise LineageError(f"{CITATION} is missing. Run this in the repository, or give --root.")
-        return yaml.safe_load((self.things.root / CITATION).read_text(encoding="utf-8"))
+    def add_license(self, identifier: str) -> "Entity | str":
+        """A license by its SPDX identifier; ``LicenseRef-...`` for one that is not on SPDX's list; else its text."""
+        if " " in identifier:
+            return identifier
+        place = f"#{identifier}" if identifier.startswith("LicenseRef-") else f"{SPDX}{identifier}"
+        return self.crate.get(place) or self._add(place, "CreativeWork", name=identifier, identifier=place)
 
-    def _repository(self) -> None:
-        for name in REPOSITORY:
-            place = self.things.root / name
-            for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-                if path.is_file() and "__pycache__" not in path.parts and ".egg-info" not in str(path):
-                    self.things.file(path.relative_to(self.things.root).as_posix(), OURS)
+    def add_file(self, path: str, license: str = "") -> "Entity":
+        """A file of the run. ``license``: that of a file of the repository, which is always inside the crate."""
+        if path not in self.files:
+            role = role_of(path)
+            self.files[path] = self._add_asset(role) if role else self._add_file(path, license)
+        return self.files[path]
 
-    def _workflow(self, people: "list[Entity]") -> "Entity":
-        path = self.things.root / WORKFLOW
-        if not path.is_file():
-            raise LineageError(f"{WORKFLOW} is missing. Run this in the repository, or give --root.")
-        kinds = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
-        workflow = self.crate.add_workflow(
-            path, WORKFLOW, main=True, lang="snakemake", lang_version=version("snakemake"), properties={"@type": kinds}
-        )
-        workflow["name"] = f"{self.cited['title']} ({WORKFLOW})"
-        workflow["version"], workflow["encodingFormat"] = self.cited["version"], "text/plain"
-        workflow["conformsTo"] = self.things.add(BIOSCHEMAS, "CreativeWork", name="Bioschemas ComputationalWorkflow")
-        workflow["license"], workflow["author"] = self.things.license(OURS), one(people)
-        judges = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
-        packages = [
-            self.things.add(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
-                            softwareVersion=_version(used.package), license=self.things.license(used.license),
-                            **({"usageInfo": used.note} if used.note else {}))
-            for used in ASSETS
-            if (judges & set(used.judges) if used.judges else self.parameters.terms or used.package not in PHOTOGRAPHS)
-        ]  # fmt: skip
-        workflow["softwareRequirements"] = [self.files["requirements.lock"], *packages]
-        return workflow
+    def _add_file(self, path: str, license: str) -> "Entity":
+        source, job = self.root / path, self.history.maker(path)
+        facts: dict[str, Any] = {"name": path, "license": self.add_license(
+            license or of_faces("the datasets", self.rendered, self.parameters.terms))}  # fmt: skip
+        if job and job.outputs[path]:
+            facts["identifier"] = f"md5:{job.outputs[path]}"
+        inside = license or (path.startswith(self.exported) and not sharing.stays(path, self.parameters.private))
+        if not inside:
+            return self._add(f"#{path}", "CreativeWork", **facts)
+        if not source.is_file():
+            raise LineageError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
+        return self.crate.add_file(source, path, properties=facts)
 
-    def _rule(self, job: Job) -> "tuple[Entity, Entity]":
-        """The step of the workflow and the program that carries it out."""
-        if job.rule not in self.rules:
-            tool = self.things.add(f"#tool-{job.rule}", "SoftwareApplication", name=job.rule, description=job.template,
-                                   softwareVersion=self.cited["version"])  # fmt: skip
-            step = self.things.add(
-                f"{WORKFLOW}#{job.rule}", "HowToStep", name=job.rule, position=str(len(self.rules) + 1)
-            )
-            step["workExample"] = tool
-            self.rules[job.rule] = (step, tool)
-        return self.rules[job.rule]
-
-    def _action(self, number: int, job: Job, agent: "Entity") -> "Entity":
-        _, tool = self._rule(job)
-        circumstances = job.circumstances
-        knobs = [
-            self.things.add(
-                f"#job-{number}-{key}",
-                "PropertyValue",
-                name=key,
-                value=value if isinstance(value, str | int | float) else json.dumps(value),
-            )
-            for key, value in {**job.params, **job.words}.items()
-        ]
-        facts = {
-            "code": f"sha256:{job.code_sha256}", "commit": circumstances.get("commit"),
-            "run": circumstances.get("run"), "environment": circumstances.get("environment", {}).get("sha256"),
-            "machine": circumstances and json.dumps(circumstances["machine"]),
-        }  # fmt: skip
-        action = self.things.add(
-            f"#job-{number}", "CreateAction", name=f"{job.rule}: {job.key}", description=job.command,
-            startTime=_iso(job.started), endTime=_iso(job.ended), actionStatus=COMPLETED,
+    def _add_asset(self, role: str) -> "Entity":
+        """A weight file or dataset from outside, with the hashes of its parts. It never goes into the crate."""
+        entry = asset(role)
+        hashes = [f"sha256:{sha256}" for sha256 in identity(role, self.root).values() if sha256]
+        return self._add(
+            f"#outside-{role}", "CreativeWork", name=f"{role}: {entry.title}", description=entry.source,
+            license=self.add_license(entry.license), identifier=hashes, usageInfo=entry.terms or "",
+            conditionsOfAccess=f"Redistribution: {entry.redistribution}.",
         )  # fmt: skip
-        action["instrument"], action["agent"] = tool, agent
-        action["object"] = one([*self._read(job), *knobs])
-        action["result"] = one([self.things.file(path) for path in job.outputs])
-        action["additionalProperty"] = [
-            self.things.add(f"#job-{number}-fact-{key}", "PropertyValue", name=key, value=value)
-            for key, value in facts.items() if value
-        ]  # fmt: skip
-        return action
 
-    def _read(self, job: Job, made: Collection[str] = ()) -> "list[Entity]":
-        """The files that a job read, without those in ``made``.
+    def _add_models(self) -> "list[Entity]":
+        """The published models inside packages that the judges of this scale use, with their licenses."""
+        judges = {*self.parameters.measure.judges, *self.parameters.recovery.judges}
+        return [
+            self._add(f"#asset-{used.package}", "SoftwareApplication", name=used.package, description=used.what,
+                      license=self.add_license(used.license), usageInfo=used.note)
+            for used in ASSETS
+            if (judges & {*used.judges} if used.judges else self.parameters.terms or used.package not in PHOTOGRAPHS)
+        ]  # fmt: skip
+
+    def _add_action(self, identifier: str, job: Job) -> "Entity":
+        tool = self.crate.get(f"#tool-{job.rule}") or self._add(
+            f"#tool-{job.rule}", "SoftwareApplication", name=job.rule, description=job.template
+        )
+        facts = {**job.params, **job.words, "code": f"sha256:{job.code_sha256}", **job.circumstances}
+        facts.pop("environment", None)  # requirements.lock states the packages
+        values = [self._add(f"{identifier}-{key}", "PropertyValue", name=key,
+                            value=value if isinstance(value, str | int | float) else json.dumps(value))
+                  for key, value in facts.items()]  # fmt: skip
+        return self._add(
+            identifier, "CreateAction", name=f"{job.rule}: {job.key}", description=job.command, instrument=tool,
+            startTime=_format_time(job.started), endTime=_format_time(job.ended),
+            object=[*self._add_inputs(job), *values], result=[self.add_file(path) for path in job.outputs],
+        )  # fmt: skip
+
+    def _add_inputs(self, job: Job, written: set[str] | None = None) -> "list[Entity]":
+        """The files that a job read, without those in ``written``.
 
         Photographs are one entry without file names, because a file name can identify a person.
         """
         if job.rule != "faces" or job.drawn:
-            return [self.things.file(path) for path in job.inputs if path not in made]
+            return [self.add_file(path) for path in job.inputs if path not in (written or ())]
         dataset = job.words["dataset"]
         digest = hashlib.sha256("".join(sorted(job.inputs.values())).encode()).hexdigest()
-        return [self.crate.get(f"#photographs-{dataset}") or self.things.add(
+        return [self.crate.get(f"#photographs-{dataset}") or self._add(
             f"#photographs-{dataset}", "CreativeWork", name=f"{len(job.inputs)} files of the dataset {dataset}",
             identifier=f"sha256:{digest}", license=of_faces(dataset, drawn=False),
         )]  # fmt: skip
 
-    def _run(self, workflow: "Entity", actions: "list[Entity]", jobs: list[Job], agent: "Entity") -> None:
-        """Add the whole run as one action, and Snakemake's orchestration of its jobs."""
-        began, ended = _iso(min(job.started for job in jobs)), _iso(max(job.ended for job in jobs))
-        workflow["step"] = [step for step, _ in self.rules.values()]
-        workflow["hasPart"] = [tool for _, tool in self.rules.values()]
-        period = {"startTime": began, "endTime": ended}
-        description = (
-            f"Every table and figure at scale {self.parameters.scale}. Networks that it adopts were trained before. "
-            "Parts may be of several builds."
-        )
-        run = self.things.add(
-            "#run", "CreateAction", name="snakemake all", description=description, actionStatus=COMPLETED, **period
-        )
-        made = {path for job in jobs for path in job.outputs}
-        read = {thing.id: thing for job in jobs for thing in self._read(job, made)}
-        run["instrument"], run["agent"] = workflow, agent
-        run["object"] = one([self.files["params.yaml"], *read.values()])
-        run["result"] = [self.things.file(path) for path in sorted(made) if path.startswith(paths.RESULTS)]
-        engine = self.things.add(
-            "#snakemake", "SoftwareApplication", name="Snakemake", softwareVersion=version("snakemake"),
-            license=self.things.license("MIT"), url="https://snakemake.github.io",
-        )  # fmt: skip
-        controls = []
-        for number, (job, action) in enumerate(zip(jobs, actions, strict=True), 1):
-            control = self.things.add(f"#control-{number}", "ControlAction", name=f"orchestrate {job.rule}")
-            control["instrument"], control["object"] = self.rules[job.rule][0], action
-            controls.append(control)
-        order = self.things.add("#orchestration", "OrganizeAction", name="run of Snakemake", **period)
-        order["instrument"], order["agent"], order["object"], order["result"] = engine, agent, controls, run
-        self.crate.root_dataset["mentions"] = [run, order, *actions]
+    def _add(self, identifier: str, kind: str, /, **properties: Any) -> "Entity":
+        """An entity of this kind of schema.org. Empty properties are left out; a list of one value becomes it."""
+        from rocrate.model import ContextEntity
+
+        shown = {key: value[0] if isinstance(value, list) and len(value) == 1 else value
+                 for key, value in properties.items() if value not in ("", [])}  # fmt: skip
+        entity = self.crate.add(ContextEntity(self.crate, identifier, properties={"@type": kind}))
+        for key, value in shown.items():
+            entity[key] = value
+        return entity
 
 
-def _version(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError
-
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed here"
-
-
-def _iso(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
