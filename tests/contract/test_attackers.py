@@ -324,8 +324,8 @@ def test_pictures_that_were_all_refused_have_a_row_each(bench, tmp_path, name):
     rows = bench.originals.select("test").assign(status="refused", reason="this test refuses all")
     method = bench.workshop.method("gaussian_blur", observe=False)
     anonymization.anonymize(bench.originals, tmp_path / "faces.zip", method, "v", None, SEED, 4, rows=rows)
-    lesson = bench.lesson("gaussian_blur", "own")
-    scenes = {"own": informed.scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), lesson)}
+    lesson = bench.lesson("gaussian_blur", "per_image")
+    scenes = {"per_image": informed.scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), lesson)}
     pixels = {"pixels": lambda images: images.reshape(len(images), -1)}
     answers = of_group(informed.attack(bench.attacks(name), scenes, pixels, far=0.2), "tested")
     assert answers["id"].tolist() == rows["id"].tolist()

@@ -55,7 +55,7 @@ def test_attackers_of_a_cell_are_those_whom_its_method_concerns(inputs):
 def test_pictures_under_one_key_are_made_for_methods_with_keys_alone(inputs):
     assert inputs.insider_faces(cell(PLAIN)) == inputs.insider_faces(cell(POISONING)) == []
     assert len(inputs.insider_faces(cell(KEYED))) == 2  # the archive and its index
-    under_one_key = [path for path in inputs.archives() if "/one/" in path]
+    under_one_key = [path for path in inputs.archives() if "/shared/" in path]
     assert under_one_key
     assert all("/cao21/" in path for path in under_one_key)
     for pair in (PLAIN, KEYED, POISONING):

@@ -1,9 +1,7 @@
 """Tests of runs: MLflow shows all that a job recorded, once, even if the job, the publisher or the store fails."""
 
-import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -39,7 +37,7 @@ def client(empty, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")  # MLflow resolves a relative one once
     from mlflow.tracking.client import MlflowClient
 
-    return MlflowClient(tracking.store())
+    return MlflowClient(tracking.find_store())
 
 
 def started(name, parameters=()):
@@ -70,26 +68,21 @@ def remaining_files():
     return sorted(path.name for path in tracking.RECORDS.iterdir() if path.name != ".lock")
 
 
-def move_to_another_host(monkeypatch):
-    """From now on, this process publishes as a process of another host."""
-    monkeypatch.setattr(socket, "gethostname", lambda: "another")
-
-
 class Killed(BaseException):
     """Acts as kill -9: no code of the publisher runs after it."""
 
 
-def publish_killed_in(monkeypatch, method, after):
-    """Publish, and kill the publisher in its ``method``: at its end if ``after``, else at its start."""
-    real = getattr(publishing._Publisher, method)
+def publish_killed_in(monkeypatch, owner, method, after):
+    """Publish, and kill the publisher in ``method`` of ``owner``: at its end if ``after``, else at its start."""
+    real = getattr(owner, method)
 
-    def dies(*arguments):
+    def die(*arguments, **options):
         if after:
-            real(*arguments)
+            real(*arguments, **options)
         raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(publishing._Publisher, method, dies)
+        patch.setattr(owner, method, die)
         publishing.publish()
 
 
@@ -146,72 +139,29 @@ def test_killed_job_is_a_killed_run_that_ends_at_its_last_event(client):
     assert published.info.end_time <= dead * 1000
 
 
-def test_reused_process_number_does_not_count_as_the_job(client, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(tracking, "start_ticks", lambda pid: "1")
-        started("long dead")
-    publishing.publish()
-    assert status(client, "long dead") == "KILLED"
-
-
-@pytest.mark.parametrize(("ticks", "ended"), [(None, "KILLED"), (tracking.start_ticks, "RUNNING")])
-def test_job_of_this_host_is_killed_at_the_end_of_the_build_only_if_it_is_not_seen_to_live(
-    client, monkeypatch, ticks, ended
-):
-    monkeypatch.setattr(tracking, "start_ticks", ticks or (lambda pid: None))  # None: no /proc
-    monkeypatch.setattr(publishing, "start_ticks", ticks or (lambda pid: None))
-    started("here")
-    publishing.publish()
-    assert status(client, "here") == "RUNNING"
-    publishing.publish(over=True)
-    assert status(client, "here") == ended
-
-
-def test_run_of_a_job_that_died_on_another_host_is_killed_when_the_build_ends(client, monkeypatch):
-    started("far away")
-    move_to_another_host(monkeypatch)
-    publishing.publish()
-    assert status(client, "far away") == "RUNNING"
-    publishing.publish()
-    assert status(client, "far away") == "RUNNING"
-    publishing.publish(over=True)
-    assert status(client, "far away") == "KILLED"
-    assert remaining_files() == []
-
-
-def test_job_that_outlives_its_build_continues_its_run(client, monkeypatch):
+def test_job_that_outlives_its_build_continues_its_run(client):
     run = started("outlived")
     run.log(0, {"loss": 2})
-    move_to_another_host(monkeypatch)
-    publishing.publish(over=True)
-    run.log(1, {"loss": 1})
     publishing.publish()
     assert status(client, "outlived") == "KILLED"
-    run.log(2, {"loss": 0})
+    run.log(1, {"loss": 1})
     run.end("FINISHED")
     publishing.publish()
     assert status(client, "outlived") == "FINISHED"
-    assert curve(client, "outlived") == [(0, 2), (1, 1), (2, 0)]
+    assert curve(client, "outlived") == [(0, 2), (1, 1)]
     assert remaining_files() == []
 
 
-def test_events_that_are_written_during_publishing_are_not_lost(client, monkeypatch):
-    run = started("busy")
-    other = tracking.Run(run.id)
-    other.log(0, {"loss": 2})
-    run.end("FAILED")
-    real = publishing._Publisher._send
-
-    def meanwhile(*arguments):
-        other.log(1, {"loss": 1})
-        return real(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(publishing._Publisher, "_send", meanwhile)
-        publishing.publish()
+def test_training_is_published_while_it_runs_and_again_at_the_end_without_repetition(client, monkeypatch):
+    monkeypatch.setattr(tracking, "_LIVE_SECONDS", 0.0)
+    with tracking.run("train", {"rate": 1}, {}, publishing.publish_live) as run:
+        run.log(0, {"loss": 2})
+        assert status(client, "train") == "RUNNING"
+        assert curve(client, "train") == [(0, 2)]
+        run.log(1, {"loss": 1})
     publishing.publish()
-    assert curve(client, "busy") == [(0, 2), (1, 1)]
-    assert remaining_files() == []
+    assert status(client, "train") == "FINISHED"
+    assert curve(client, "train") == [(0, 2), (1, 1)]
 
 
 def test_requeued_job_continues_its_run_and_repeats_no_step(client):
@@ -219,7 +169,6 @@ def test_requeued_job_continues_its_run_and_repeats_no_step(client):
     first = tracking.Run(run.id)
     for step in range(6):
         first.log(step, {"loss": step})
-    publishing.publish()
     first.log(6, {"loss": 6})
     second = tracking.Run(run.id)
     for step in range(4, 9):  # the training was saved after step 3
@@ -249,20 +198,6 @@ def test_run_has_the_number_of_the_slurm_job_that_did_the_work(client, monkeypat
     assert runs(client)["measure"].data.tags["slurm.job_id"] == "41"
 
 
-def test_incomplete_line_is_published_once_it_is_complete(client):
-    run = started("torn")
-    line = json.dumps({"time": 1.0, "event": "metrics", "step": 0, "values": {"loss": 1.0}}) + "\n"
-    (path,) = tracking.RECORDS.glob("*.jsonl")
-    with path.open("a") as file:
-        file.write(line[:20])
-    publishing.publish()
-    with path.open("a") as file:
-        file.write(line[20:])
-    run.end("FINISHED")
-    publishing.publish()
-    assert runs(client)["torn"].data.metrics == {"loss": 1.0}
-
-
 def test_only_the_damaged_line_of_a_record_is_lost(client, caplog):
     with tracking.run("damaged", {}, {}) as run:
         (path,) = tracking.RECORDS.glob("*.jsonl")
@@ -275,64 +210,22 @@ def test_only_the_damaged_line_of_a_record_is_lost(client, caplog):
     assert "damaged line" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("method", "after"),
-    [("_create", False), ("_create", True), ("_send", False), ("_send", True), ("_parent", True)],
-)
-def test_killed_publisher_neither_loses_nor_repeats_events(client, monkeypatch, method, after):
+@pytest.mark.parametrize(("owner", "method", "after"), [
+    ("_Publisher", "_create", False), ("_Publisher", "_create", True), ("_Publisher", "send", True),
+    ("_Publisher", "_find_parent", True), ("shutil", "rmtree", False),
+])  # fmt: skip
+def test_killed_publisher_neither_loses_nor_repeats_events(client, monkeypatch, owner, method, after):
     with tracking.run("once", {"rate": 1}, {}) as run:
         for step in range(5):
             run.log(step, {"loss": step})
         run.picture("sample", np.zeros((4, 4, 3), np.uint8))
-    publish_killed_in(monkeypatch, method, after)
-    assert publishing.publish() == 1
+    publish_killed_in(monkeypatch, getattr(publishing, owner), method, after)
+    publishing.publish()
     assert publishing.publish() == 0, "publishing again adds nothing"
     assert status(client, "once") == "FINISHED"
     assert curve(client, "once") == [(step, step) for step in range(5)]
     assert status(client, "build today") == "FINISHED"
-    assert remaining_files() == []
-
-
-@pytest.mark.parametrize("deleted", [0, 1, 2])
-def test_publisher_killed_while_it_deletes_records_keeps_the_status_of_the_run(client, monkeypatch, deleted):
-    run = started("once")
-    publishing.publish()
-    tracking.Run(run.id).log(0, {"loss": 1})
-    run.end("FINISHED")
-    real, count = publishing.Path.unlink, iter(range(9))
-
-    def dies(*arguments, **options):
-        if next(count) == deleted:
-            raise Killed
-        real(*arguments, **options)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(publishing.Path, "unlink", dies)
-        publishing.publish()
-    move_to_another_host(monkeypatch)
-    publishing.publish(over=True)
-    assert status(client, "once") == "FINISHED"
-    assert curve(client, "once") == [(0, 1)]
-
-
-def test_retry_after_a_lost_answer_creates_no_second_run(client, monkeypatch):
-    from mlflow.exceptions import MlflowException
-    from mlflow.tracking.client import MlflowClient
-
-    real, answers = MlflowClient.create_run, iter([None, None])
-
-    def lost(*arguments, **options):
-        made = real(*arguments, **options)
-        if next(answers, "answer") is None:
-            raise MlflowException("timed out")
-        return made
-
-    monkeypatch.setattr(MlflowClient, "create_run", lost)
-    monkeypatch.setattr(publishing.time, "sleep", lambda seconds: None)
-    with tracking.run("once", {}, {}):
-        pass
-    publishing.publish()
-    assert set(runs(client)) == {"once", "build today"}
+    assert [path for path in remaining_files() if path.endswith("jsonl")] == []
 
 
 def test_refused_record_stays_on_disk_and_delays_no_other(client, caplog):
@@ -348,7 +241,7 @@ def test_refused_record_stays_on_disk_and_delays_no_other(client, caplog):
 
 
 def test_unreachable_store_loses_no_event_and_delays_no_training(client, monkeypatch, caplog):
-    run = tracking.Run(publish=publishing.publish)
+    run = tracking.Run(publish_live=publishing.publish_live)
     run.start("training", {}, {})
     before = sorted((path, path.read_bytes()) for path in tracking.RECORDS.glob("*.jsonl"))
     with monkeypatch.context() as patch:
@@ -384,41 +277,26 @@ def test_build_ends_without_error_and_with_a_warning_if_the_store_is_unreachable
     assert "Traceback" not in done.stderr
 
 
-def test_whole_run_is_published_when_the_store_changes(client, tmp_path, monkeypatch, empty):
-    run = started("moved", {"rate": 1})
-    run.log(0, {"loss": 1})
-    publishing.publish()
-    shutil.copy(empty, tmp_path / "other.db")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/other.db")
-    run.log(1, {"loss": 2})
-    run.end("FINISHED")
-    publishing.publish()
-    other = type(client)(tracking.store())
-    assert runs(other)["moved"].data.params == {"rate": "1"}
-    assert curve(other, "moved") == [(0, 1), (1, 2)]
-
-
 def test_live_publisher_does_not_wait_for_another(client):
     from filelock import FileLock
 
-    started("waiting")
+    run = started("waiting")
     with FileLock(tracking.RECORDS / ".lock"):
         began = time.monotonic()
-        assert publishing.publish(wait=False) == 0
+        publishing.publish_live(run.id)
         assert time.monotonic() - began < 2
-    assert publishing.publish(wait=False) == 1
+    publishing.publish_live(run.id)
+    assert status(client, "waiting") == "RUNNING"
 
 
-@pytest.mark.parametrize("live", [True, False])
-def test_requeued_job_is_one_run_that_continues(client, monkeypatch, live):
+def test_requeued_job_is_one_run_that_continues(client, monkeypatch):
     """submitit's handler requeues the job and ends the process. Another process continues the same record."""
     monkeypatch.setenv(tracking.RUN, "f" * 32)
     with pytest.raises(SystemExit), tracking.run("train", {"rate": 0.1}, {}) as run:
         run.log(0, {"loss": 2.0})
         raise SystemExit(-1)
-    if live:
-        publishing.publish()
-        assert status(client, "train") == "RUNNING"
+    publishing.publish_live("f" * 32)
+    assert status(client, "train") == "RUNNING"
     with tracking.run("train", {"rate": 0.1}, {}) as run:
         run.log(1, {"loss": 1.0})
     publishing.publish()
@@ -441,9 +319,9 @@ def test_find_returns_the_run_of_a_record_and_creates_no_store(client, tmp_path)
     with tracking.run("measure", {}, {}) as run:
         pass
     publishing.publish()
-    assert publishing.find([run.id, "0" * 32]) == {run.id: runs(client)["measure"].info.run_id}
+    assert publishing.find_runs([run.id, "0" * 32]) == {run.id: runs(client)["measure"].info.run_id}
     (tmp_path / "mlflow.db").unlink()
-    assert publishing.find([run.id]) == {}
+    assert publishing.find_runs([run.id]) == {}
     assert not (tmp_path / "mlflow.db").exists()
 
 
@@ -466,7 +344,7 @@ def test_artifacts_of_a_moved_working_copy_are_found_and_its_old_place_is_not_ma
         run.artifact(Path("mlflow.db"))
         run.end("FINISHED")
         publishing.publish()
-    moved = type(client)(tracking.store())
+    moved = type(client)(tracking.find_store())
     for run in runs(moved).values():
         if run.info.run_name in ("first", "second"):
             assert run.info.artifact_uri.startswith(f"{new.as_uri()}/mlruns/")
@@ -487,7 +365,7 @@ def test_shared_store_keeps_the_place_of_its_artifacts(client, tmp_path, monkeyp
 def test_log_names_the_cause_if_a_server_does_not_allow_its_name():
     from mlflow.server.security_utils import INVALID_HOST_MSG
 
-    said = tracking.cause(
+    said = tracking.explain_failure(
         ValueError(f"https://user:password@node7 error code 403. Response body: '{INVALID_HOST_MSG}'")
     )
     assert "start it with `--allowed-hosts`" in said

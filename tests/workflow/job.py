@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,7 +16,6 @@ from masquerade.params.slices import Slice
 from masquerade.pipeline import program
 
 POINTS = 24
-PUBLISHERS = 4
 SAVED = 9  # a training that is killed at step 15 continues from this step
 
 
@@ -28,42 +26,14 @@ def points(run: tracking.Run, number: int, steps_: range) -> None:
 
 
 def live(run: tracking.Run, number: int, steps_: range) -> None:
-    """Record the points and publish when the lock is free. In the middle, wait until PUBLISHERS jobs have published."""
+    """Record the points, and publish after each of them if no other job publishes."""
     tracking._LIVE_SECONDS = run._due = 0.0
-    run._publish = publishing.publish
-    real = publishing._Publisher.publish_all
-
-    def publish_all(*arguments):
-        touched = real(*arguments)
-        Path(f"published.{run.id}").touch()
-        return touched
-
-    publishing._Publisher.publish_all = publish_all
-    half = len(steps_) // 2
-    points(run, number, steps_[:half])
-    until = time.monotonic() + 200
-    while len(list(Path().glob("published.*"))) < PUBLISHERS and time.monotonic() < until:
-        run._publish_live()
-        time.sleep(0.2)
-    points(run, number, steps_[half:])
+    run._publish = publishing.publish_live
+    points(run, number, steps_)
 
 
 def kill_self() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def kill_self_publishing(run: tracking.Run) -> None:
-    """kill -9 after some new events were sent and before the publisher has written that they were."""
-    real = publishing._Publisher._send
-
-    def send(*arguments):
-        real(*arguments)
-        kill_self()
-
-    publishing._Publisher._send = send
-    for word in range(1000):  # another publisher may be faster, so that nothing is left to send
-        run.tag({"word": str(word)})
-        publishing.publish()
 
 
 def train(run: tracking.Run, number: int, first: int) -> None:
@@ -88,15 +58,11 @@ def work(kind: str, number: int, run: tracking.Run) -> None:
     record(run, number, range(POINTS))
     if kind == "fails":
         raise MasqueradeError(f"job {number} is to fail")
-    if kind in ("is killed", "dies with its node"):
+    if kind == "is killed":
         kill_self()
-    if kind == "is killed publishing":
-        kill_self_publishing(run)
 
 
 def main(kind: str, number: int) -> None:
-    if kind == "dies with its node":
-        socket.gethostname = lambda: "node7"
     given = Namespace(
         params=Slice({"methods.toy": {"rate": 0.1, "steps": POINTS}, "seed": number}),
         code=None,

@@ -20,10 +20,10 @@ def work(run) -> None:
     settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
     originals, anonymized = FaceArchive(given.faces), FaceArchive(given.anonymized)
     own = informed.lesson_of(originals, FaceArchive(given.own), settings)
-    scenes = {"own": informed.scene(originals, anonymized, own)}
+    scenes = {"per_image": informed.scene(originals, anonymized, own)}
     if given.one:
         one = FaceArchive(given.one[0])
-        scenes["one"] = informed.scene(originals, one, informed.lesson_of(originals, one, settings))
+        scenes["shared"] = informed.scene(originals, one, informed.lesson_of(originals, one, settings))
     attacks = informed.attacks(given.names.split(","), given.params, given.backbones, given.attackers)
     clear = informed.recognizers(settings.judges, given.params, given.backbones)
     results = informed.attack(attacks, scenes, clear, settings.far)

@@ -10,15 +10,16 @@ logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 
 
 def publish() -> None:
+    store = tracking.hide_credentials(tracking.find_store())
     try:
-        runs = publishing.publish(over=True)
+        runs = publishing.publish()
     except Exception as error:  # noqa: BLE001 - a store or its network may raise anything
         logging.warning(
             "MLflow: not published to %s (%s). The runs stay in %s; the next build publishes them.",
-            tracking.public_store(), tracking.cause(error), tracking.RECORDS,
+            store, tracking.explain_failure(error), tracking.RECORDS,
         )  # fmt: skip
     else:
-        logging.info("MLflow: %d runs published to %s", runs, tracking.public_store())
+        logging.info("MLflow: %d runs published to %s", runs, store)
 
 
 def record() -> None:

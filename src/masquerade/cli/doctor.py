@@ -198,7 +198,7 @@ def list_dvc_remotes(root: Path) -> Check:
 
 def locate_store() -> Check:
     """The MLflow store. A server is named, but not contacted."""
-    uri = urlsplit(tracking.store())
+    uri = urlsplit(tracking.find_store())
     if uri.scheme.startswith("sqlite"):
         file = Path(uri.path.removeprefix("/"))
         return Check("MLflow store", True, f"{file} ({'there' if file.is_file() else 'made by the first build'})")

@@ -44,7 +44,7 @@ def show(
     history = working_copy(root, scale)
     resolved = resolve(address, history)
     links = chain.follow(history, resolved)
-    runs = publishing.find(link.job.circumstances["run"] for link in links if link.job and link.job.circumstances)
+    runs = publishing.find_runs(link.job.circumstances["run"] for link in links if link.job and link.job.circumstances)
     if as_json:
         typer.echo(json.dumps(chain.tree(resolved, history.scale, links, runs), indent=1, ensure_ascii=False))
     else:

@@ -1,9 +1,15 @@
 """Records every job, for one MLflow run per job. A job appends to a small file; `lineage.publishing` fills the store.
 
 The import of MLflow takes seconds, and many processes that write to one new SQLite file lose runs. So a job records its
-events in ``.masquerade/runs/<run>.<writer>.jsonl``. Each process has its own file, even if several continue one run,
-because two nodes that append to one file of a network file system lose lines. The pipeline does not read MLflow. Only
-people do, and `publishing.find` for `masquerade lineage show`.
+events in ``.masquerade/runs/<record>.<writer>.jsonl``, one a line::
+
+    {"time": 1.0, "event": "start", "name": "train fit", "params": {...}, "tags": {...}, "build": "...", "host": "n1"}
+    {"time": 2.0, "event": "metrics", "step": 0, "values": {"loss": 1.0}}
+    {"time": 3.0, "event": "end", "status": "FINISHED"}
+
+Each process has its own file, even if several continue one run, because two nodes that append to one file of a network
+file system lose lines. The pipeline does not read MLflow. Only people do, and `publishing.find_runs` for `masquerade
+lineage show`.
 """
 
 import json
@@ -13,10 +19,10 @@ import re
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from masquerade.core import process
 from masquerade.lineage import mlflow_internals
@@ -34,66 +40,62 @@ _LIVE_SECONDS = 120.0
 """Importing MLflow takes a job 4 to 6 seconds."""
 
 
-class Publish(Protocol):
-    """A function that sends the records of all runs to the store: `lineage.publishing.publish`."""
-
-    def __call__(self, *, wait: bool) -> object: ...
-
-
 class Run:
     """The record of one job. Each event is one line of JSON, which is appended and flushed.
 
     If several processes train together, only the first one writes.
     """
 
-    def __init__(self, identifier: str | None = None, publish: Publish | None = None, shows_faces: bool = True):
+    def __init__(
+        self,
+        identifier: str | None = None,
+        publish_live: Callable[[str], object] | None = None,
+        shows_faces: bool = True,
+    ):
         """``identifier``: continue this run, which another process may have started. None: begin a new run.
 
-        ``publish``: sends the records to the store while the job runs. None: they are published when the build ends.
-        ``shows_faces``: whether sample pictures are kept; those of private datasets are not (`params.sharing`).
+        ``publish_live``: sends the record while a training runs (`publishing.publish_live`); None: only the end of the
+        build does. ``shows_faces``: whether sample images are kept; those of private datasets are not
+        (`params.sharing`).
         """
         RECORDS.mkdir(parents=True, exist_ok=True)
-        self._publish = publish
         self.id = identifier or uuid.uuid4().hex
         self._path = RECORDS / f"{self.id}.{uuid.uuid4().hex[:12]}.jsonl"
+        self._publish = publish_live
         self._due = time.monotonic() + _LIVE_SECONDS
-        self._again = identifier is not None
-        self._kept = process.find_current().rank == 0
+        self._is_first = process.find_current().rank == 0
         self._shows_faces = shows_faces
-        if identifier and _slurm():
-            self.tag(_slurm())
+        if identifier and _name_slurm_job():
+            self.tag(_name_slurm_job())
 
     def start(self, name: str, params: Mapping[str, Any], tags: Mapping[str, str]) -> None:
         """Record the start of the job in this process."""
         self._append(
-            event="start", name=name, params=params, tags={**tags, **_slurm()}, build=os.environ.get(BUILD, ""),
-            pid=os.getpid(), born=start_ticks(os.getpid()), host=socket.gethostname(),
-            again=self._again,
+            event="start", name=name, params=params, tags={**tags, **_name_slurm_job()},
+            build=os.environ.get(BUILD, ""), host=socket.gethostname(),
         )  # fmt: skip
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Record values at a step: one curve each in MLflow, where a repeated step counts once.
+        """Record values at a step of a training: one curve each in MLflow, where a repeated step counts once.
 
-        Publishes all records if the last time was at least `_LIVE_SECONDS` ago.
+        Publishes the run if the last time was at least `_LIVE_SECONDS` ago.
         """
         self._append(event="metrics", step=step, values={key: float(value) for key, value in values.items()})
-        if time.monotonic() >= self._due:
-            self._publish_live()
+        if self._publish and self._is_first and time.monotonic() >= self._due:
+            self._publish_live(self._publish)
 
-    def _publish_live(self) -> None:
+    def _publish_live(self, publish: Callable[[str], object]) -> None:
         """Publish. An unreachable store does not end a training, and takes at most a tenth of its time."""
-        if self._publish is None:
-            return
         began = time.monotonic()
         try:
-            self._publish(wait=False)
+            publish(self.id)
         except Exception as error:  # noqa: BLE001 - a store and its network can raise anything
-            reason = cause(error)
-            logger.warning("not published to %s now (%s); it will be when the build ends", public_store(), reason)
+            place, reason = hide_credentials(find_store()), explain_failure(error)
+            logger.warning("not published to %s now (%s); it will be when the build ends", place, reason)
         self._due = time.monotonic() + max(_LIVE_SECONDS, 10 * (time.monotonic() - began))
 
     def picture(self, name: str, pixels: "np.ndarray") -> None:
-        """Keep a sample picture, uint8 (H, W, 3), as the artifact ``pictures/<name>.png``, if the run shows faces."""
+        """Keep a sample image, uint8 (H, W, 3), as the artifact ``pictures/<name>.png``, if the run shows faces."""
         if not self._shows_faces:
             return
         from PIL import Image
@@ -112,16 +114,12 @@ class Run:
         """Add tags to the run."""
         self._append(event="tags", tags=dict(tags))
 
-    def requeued(self) -> None:
-        """Record that the job was requeued: another process will continue this run."""
-        self._append(event="requeued")
-
     def end(self, status: str) -> None:
         """Record the end of the job with MLflow's ``status``, such as FINISHED or FAILED."""
         self._append(event="end", status=status)
 
     def _append(self, **event: Any) -> None:
-        if not self._kept:
+        if not self._is_first:
             return
         line = json.dumps({"time": time.time(), **event})
         with self._path.open("a", encoding="utf-8") as file:
@@ -133,21 +131,19 @@ def run(
     name: str,
     params: Mapping[str, Any],
     tags: Mapping[str, str],
-    publish: Publish | None = None,
+    publish_live: Callable[[str], object] | None = None,
     shows_faces: bool = True,
 ) -> Iterator[Run]:
     """Record the block as one run. It ends FINISHED, or FAILED with the text of the error as a tag.
 
-    ``publish`` and ``shows_faces`` as in `Run`.
+    ``publish_live`` and ``shows_faces`` as in `Run`.
     """
-    record = Run(os.environ.get(RUN), publish, shows_faces)
+    record = Run(os.environ.get(RUN), publish_live, shows_faces)
     record.start(name, params, tags)
     try:
         yield record
     except BaseException as error:
-        if process.find_requeue(error):  # another process will continue this run
-            record.requeued()
-        else:
+        if not process.find_requeue(error):  # else another process will continue this run
             record.tag({"error": f"{type(error).__name__}: {error}"[:5000]})
             _end(record, "FAILED")
         raise
@@ -160,40 +156,24 @@ def _end(record: Run, status: str) -> None:
     record.end(status)
 
 
-def store() -> str:
+def find_store() -> str:
     """The address of the MLflow store: MLFLOW_TRACKING_URI, or a SQLite file in the repository."""
     return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
 
 
-def public_store() -> str:
-    """The address of the `store` without user and password."""
-    return without_credentials(store())
-
-
-def without_credentials(text: str) -> str:
+def hide_credentials(text: str) -> str:
     """The text without the user and password in its addresses."""
     return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
-def cause(error: Exception) -> str:
+def explain_failure(error: Exception) -> str:
     """Why the store could not be written to, without credentials, and what to do where that is known."""
-    said = without_credentials(str(error))
-    if mlflow_internals.REFUSED_HOST in said:
-        said += ". The server does not allow this name: start it with `--allowed-hosts` (docs/cluster.md, MLflow)"
-    return said
+    reason = hide_credentials(str(error))
+    if mlflow_internals.REFUSED_HOST in reason:
+        reason += ". The server does not allow this name: start it with `--allowed-hosts` (docs/cluster.md, MLflow)"
+    return reason
 
 
-def _slurm() -> dict[str, str]:
+def _name_slurm_job() -> dict[str, str]:
     job = os.environ.get("SLURM_JOB_ID")
     return {"slurm.job_id": job} if job else {}
-
-
-def start_ticks(pid: int) -> str | None:
-    """The start of a process of this host in ticks since boot (proc(5)), None if there is none.
-
-    It distinguishes two processes that have had the same process id.
-    """
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
-        return None

@@ -94,7 +94,7 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     try:
         with (
             seeding.explain_nondeterminism(),
-            tracking.run(name, given.params.values, tags(given), publishing.publish, shows_faces) as run,
+            tracking.run(name, given.params.values, tags(given), publishing.publish_live, shows_faces) as run,
         ):
             work(run)
             if process.find_current().rank == 0:
