@@ -55,7 +55,7 @@ class Bench:
 
         def fill(folder):
             made = self.workshop.method(method, observe=False)
-            own = informed.own_pictures(self.originals, made, self.parameters.informed, SEED, keys == "one")
+            own = informed.own_pictures(self.originals, made, self.parameters.informed, SEED, keys == "shared")
             self._anonymize(folder, made, own.rows, own.keys_of)
 
         return FaceArchive(self.workshop.once(f"own pictures {method} {keys}", fill) / "faces.zip")
@@ -78,7 +78,7 @@ class Bench:
     def scenes(self, name):
         """The pictures that the attacker ``name`` attacks."""
         method, keys = method_of(name), discovery.load("attackers", name).keys
-        tested = self.own(method, keys) if keys == "one" else self.tested(method)
+        tested = self.own(method, keys) if keys == "shared" else self.tested(method)
         return {keys: informed.scene(self.originals, tested, self.lesson(method, keys))}
 
     def backbones(self, name):

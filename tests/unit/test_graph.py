@@ -60,7 +60,7 @@ class TestPaths:
         assert len(set(patterns)) == len(patterns)
 
     @pytest.mark.parametrize(("kind", "words"), [
-        ("metrics", CELL), ("attackers_faces", CELL | {"under": "one"}),
+        ("metrics", CELL), ("attackers_faces", CELL | {"key_kind": "shared"}),
         ("attacker", CELL | {"attacker": "adapted", "trial": 2}), ("faces", {"dataset": "synthetic_hq"}),
     ])  # fmt: skip
     def test_path_is_parsed_into_what_it_was_built_of(self, kind, words, tmp_path):

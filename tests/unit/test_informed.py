@@ -30,7 +30,7 @@ def test_cell_has_its_own_numbers_of_people_and_pictures(tiny):
     values = Slice.of(tiny, keys).values
     shared = Slice(values).settings("informed", InformedSettings, "fawkes", "default")
     assert (shared.people, shared.pictures, shared.held_out) == (0, 0, tiny.informed.held_out)
-    own = Slice(values | {"informed.own.fawkes.default": {"people": 7}})
+    own = Slice(values | {"informed.overrides.fawkes.default": {"people": 7}})
     for block in (AttackedPeople, InformedSettings):
         assert own.settings("informed", block, "fawkes", "default").people == 7
         assert own.settings("informed", block, "fawkes", "other").people == 0
@@ -59,7 +59,7 @@ def test_pictures_under_one_key_are_made_for_methods_with_keys_alone(inputs):
     assert under_one_key
     assert all("/cao21/" in path for path in under_one_key)
     for pair in (PLAIN, KEYED, POISONING):
-        assert inputs.paths.attackers_faces.format(under="own", **vars(cell(pair))) in inputs.archives()
+        assert inputs.paths.attackers_faces.format(key_kind="per_image", **vars(cell(pair))) in inputs.archives()
 
 
 def test_attacker_learns_from_the_pictures_of_its_own_keys(inputs):

@@ -45,7 +45,7 @@ def test_slice_of_a_rehearsal_holds_its_mark_beside_its_values():
 
 def test_values_of_one_variant_replace_those_of_the_block(parameters):
     keys = [key.format(method="ifadit", variant="full") for key in protocol_keys("recovery")]
-    values = Slice.of(parameters, keys).values | {"recovery.own.ifadit.full": {"pictures": 3}}
+    values = Slice.of(parameters, keys).values | {"recovery.overrides.ifadit.full": {"pictures": 3}}
     shared = Slice(values).settings("recovery", RecoverySettings)
     assert shared.wrong_keys == parameters.recovery.wrong_keys
     own = Slice(values).settings("recovery", RecoverySettings, "ifadit", "full")

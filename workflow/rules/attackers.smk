@@ -7,12 +7,12 @@ use rule anonymize_neural as anonymize_attackers with:
     output:
         with_index(PATHS.attackers_faces),
     log:
-        f"{LOGS}/anonymize_attackers/{{under}}/{CELL}.log",
+        f"{LOGS}/anonymize_attackers/{{key_kind}}/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/anonymize_attackers/{{under}}/{CELL}.tsv"
+        f"{BENCHMARKS}/anonymize_attackers/{{key_kind}}/{CELL}.tsv"
     wildcard_constraints:
         method=one_of(PARAMETERS.methods),
-        under="own|one",
+        key_kind="per_image|shared",
     localrule: True
     params:
         cfg=GRAPH.params_slice(
@@ -20,7 +20,7 @@ use rule anonymize_neural as anonymize_attackers with:
             "measure.batch",
             "informed.people",
             "informed.pictures",
-            "informed.own.{method}.{variant}?",
+            "informed.overrides.{method}.{variant}?",
         ),
         program="anonymize_attackers",
 

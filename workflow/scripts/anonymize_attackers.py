@@ -13,7 +13,7 @@ def work(run) -> None:
 
     method, archive, params = program.method(given), FaceArchive(given.faces), given.params
     people = params.settings("informed", AttackedPeople, given.method, given.variant)
-    one_key = Paths.parse("attackers_faces", given.outputs[0])["under"] == "one"
+    one_key = Paths.parse("attackers_faces", given.outputs[0])["key_kind"] == "shared"
     own = informed.own_pictures(archive, method, people, given.seed, one_key)
     anonymization.anonymize(
         archive, given.outputs[0], method, given.variant, None, given.seed, params["measure.batch"],

@@ -46,8 +46,8 @@ class Attacker(ABC):
     """It changes the probe with `restore` before the recognizers see it."""
     control: ClassVar[bool] = False
     """It is no attack but shows what chance gives. It never counts as the strongest attacker."""
-    keys: ClassVar[Literal["own", "one"]] = "own"
-    """``own``: the attacker's pictures have keys of their own. ``one``: they and the tested pictures have one key."""
+    keys: ClassVar[Literal["per_image", "shared"]] = "per_image"
+    """``per_image``: each image of the attacker has its own key; ``shared``: these and the tested images have one key."""
     beside_clear: ClassVar[bool] = False
     """The clear recognizers of the protocol attack beside its own."""
     trained_as: ClassVar[str] = ""

@@ -87,7 +87,7 @@ class Insider(Adapted):
     title = "Insider"
     source = "Todt et al. 2022, Fantomas (arXiv:2210.10651): the attacker knows the anonymization and its parameters"
     repeated = False
-    keys = "one"
+    keys = "shared"
 
     @classmethod
     def applies(cls, method: "Capabilities") -> bool:

@@ -139,7 +139,7 @@ class RecoverySettings(Settings):
 class RecoveryProtocol(RecoverySettings):
     """The recovery protocol, its judges, and the cells to which it applies."""
 
-    own: dict[Name, dict[Name, dict[str, int]]]
+    overrides: dict[Name, dict[Name, dict[str, int]]]
     """Method -> variant -> the numbers of pictures and keys that differ for it."""
 
     judges: list[Name]
@@ -148,8 +148,8 @@ class RecoveryProtocol(RecoverySettings):
     """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells whose faces are recovered."""
 
     @model_validator(mode="after")
-    def _own_numbers_are_valid(self) -> "RecoveryProtocol":
-        for method, variants in self.own.items():
+    def _overrides_are_valid(self) -> "RecoveryProtocol":
+        for method, variants in self.overrides.items():
             for variant in variants:
                 self.of(method, variant)
         return self
@@ -157,7 +157,7 @@ class RecoveryProtocol(RecoverySettings):
     def of(self, method: str, variant: str) -> RecoverySettings:
         """The numbers for one method and variant."""
         shared = self.model_dump(include=set(RecoverySettings.model_fields))
-        return RecoverySettings(**shared | self.own.get(method, {}).get(variant, {}))
+        return RecoverySettings(**shared | self.overrides.get(method, {}).get(variant, {}))
 
 
 class AttackSettings(Settings):

@@ -85,12 +85,12 @@ class ComputeSettings(Settings):
     """One training."""
     inference: Inference
     """One job that runs trained networks: anonymization, recovery, inversion."""
-    own: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]]
+    overrides: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]]
     """``training/<name>`` or ``inference/<name>`` -> the values that differ from `training` or `inference`."""
 
     @model_validator(mode="after")
     def _submissions_are_possible(self) -> "ComputeSettings":
-        for job in ["inference/", *self.own]:
+        for job in ["inference/", *self.overrides]:
             if self.submission(*job.split("/")).tasks > 1 and job.startswith("inference"):
                 raise ValueError(f"{job.rstrip('/')} must have one task: only trainings use several processes")
         return self
@@ -98,4 +98,4 @@ class ComputeSettings(Settings):
     def submission(self, kind: str, name: str) -> Submission:
         """What a job of ``kind`` (``training`` or ``inference``) for the method or backbone ``name`` needs of SLURM."""
         block: Submission = getattr(self, kind)
-        return type(block)(**block.model_dump() | self.own.get(f"{kind}/{name}", {}))
+        return type(block)(**block.model_dump() | self.overrides.get(f"{kind}/{name}", {}))

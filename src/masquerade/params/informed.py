@@ -30,7 +30,7 @@ class InformedSettings(AttackedPeople):
 class InformedProtocol(InformedSettings):
     """Attackers who know the method, and the cells to which they apply."""
 
-    own: dict[Name, dict[Name, dict[str, int]]]
+    overrides: dict[Name, dict[Name, dict[str, int]]]
     """Method -> variant -> the numbers of people and pictures that differ for it (methods that need seconds a face)."""
     trials: dict[str, Annotated[int, Field(ge=1)]]
     """``method/variant`` -> seeds with which its repeated attackers are trained; 1 for all others."""
@@ -38,8 +38,8 @@ class InformedProtocol(InformedSettings):
     """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells that are attacked."""
 
     @model_validator(mode="after")
-    def _own_numbers_are_valid(self) -> "InformedProtocol":
-        for method, variants in self.own.items():
+    def _overrides_are_valid(self) -> "InformedProtocol":
+        for method, variants in self.overrides.items():
             for variant in variants:
                 self.people_of(method, variant)
         return self
@@ -47,7 +47,7 @@ class InformedProtocol(InformedSettings):
     def people_of(self, method: str, variant: str) -> AttackedPeople:
         """The numbers of people and pictures for one method and variant."""
         shared = self.model_dump(include=set(AttackedPeople.model_fields))
-        return AttackedPeople(**shared | self.own.get(method, {}).get(variant, {}))
+        return AttackedPeople(**shared | self.overrides.get(method, {}).get(variant, {}))
 
 
 class UtilitySettings(Settings):

@@ -30,7 +30,7 @@ class Paths:
         self.imported = f"imported/{scale}/{{dataset}}/{{method}}/{{variant}}.zip"
         self.anonymized = f"{data}/anonymized/{CELL}.zip"
         self.anonymized_train = f"{data}/anonymized_train/{CELL}.zip"
-        self.attackers_faces = f"{data}/attackers/{{under}}/{CELL}.zip"
+        self.attackers_faces = f"{data}/attackers/{{key_kind}}/{CELL}.zip"
         self.recoveries = f"{data}/recoveries/{CELL}.zip"
         self.features = f"{data}/features/{CELL}.parquet"
         self.pseudo_labels = f"{data}/attributes/pseudo_labels.parquet"

@@ -71,10 +71,10 @@ class Slice:
     def settings(self, key: str, block: type[Block], method: str = "", variant: str = "") -> Block:
         """The block ``key`` as ``block``, which may have fewer fields.
 
-        The values under its key ``own`` for this method and variant replace those of the block.
+        The values under its key ``overrides`` for this method and variant replace those of the block.
         """
         values = {name: self[key][name] for name in block.model_fields if name in self[key]}
-        return block(**values | self.get(f"{key}.own.{method}.{variant}", {}))
+        return block(**values | self.get(f"{key}.overrides.{method}.{variant}", {}))
 
     def build(self, block: str, name: str, *arguments: Any) -> Any:
         """The module ``name`` of a block such as ``judges``, made of its parameters and further arguments."""
@@ -89,5 +89,5 @@ class Slice:
 
 def protocol_keys(block: str) -> list[str]:
     """The keys of a block of PROTOCOLS that jobs read, those of a single method with wildcards in braces."""
-    own = [f"{block}.own.{{method}}.{{variant}}?"] if block in ("informed", "recovery") else []
-    return [*(f"{block}.{name}" for name in sorted(PROTOCOLS[block].model_fields)), *own]
+    overrides = [f"{block}.overrides.{{method}}.{{variant}}?"] if block in ("informed", "recovery") else []
+    return [*(f"{block}.{name}" for name in sorted(PROTOCOLS[block].model_fields)), *overrides]

@@ -11,7 +11,7 @@ from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths, with_index
 
-OWN, ONE = "own", "one"
+PER_IMAGE, SHARED = "per_image", "shared"
 """Pictures of which each has a key of its own, and pictures under one key (`Attacker.keys`)."""
 
 
@@ -49,18 +49,18 @@ class AttackerInputs:
 
     def own_faces(self) -> list[str]:
         """The attackers' pictures with keys of their own."""
-        return self._pictures(OWN)
+        return self._pictures(PER_IMAGE)
 
     def insider_faces(self, wildcards: Any) -> list[str]:
         """Input function: the pictures under one key of the wildcards' cell; [] if its method takes no key."""
-        return self._pictures(ONE) if ONE in self.keys(wildcards) else []
+        return self._pictures(SHARED) if SHARED in self.keys(wildcards) else []
 
     def keys(self, cell: Any) -> list[str]:
-        """The keys of the archives of a cell, one archive each: OWN, and ONE if an attacker has the key."""
-        return sorted({OWN} | {_load(name).keys for name in self.of(cell)})
+        """The keys of the archives of a cell, one archive each: PER_IMAGE, and SHARED if an attacker has the key."""
+        return sorted({PER_IMAGE} | {_load(name).keys for name in self.of(cell)})
 
     def _pictures(self, keys: str) -> list[str]:
-        return with_index(self.paths.attackers_faces.replace("{under}", keys))
+        return with_index(self.paths.attackers_faces.replace("{key_kind}", keys))
 
     def trained(self, cell: Any, pattern: str) -> list[str]:
         """One file for each training of the attackers of a cell."""
@@ -75,7 +75,7 @@ class AttackerInputs:
     def archives(self) -> list[str]:
         """The archives of all attackers' pictures."""
         return [
-            self.paths.attackers_faces.format(under=keys, **vars(cell))
+            self.paths.attackers_faces.format(key_kind=keys, **vars(cell))
             for cell in self.cells
             for keys in self.keys(cell)
         ]

@@ -54,7 +54,7 @@ def submitted(
 ) -> dict[str, Any]:
     """Resources of a job that may go to a GPU: its launcher, and submitit's request to the cluster as JSON.
 
-    ``name``, or the function of the wildcards that gives it, selects an entry of `compute.own`. ``threads`` is a key of
+    ``name``, or the function of the wildcards that gives it, selects an entry of `compute.overrides`. ``threads`` is a key of
     `compute.threads`. None of this triggers a job: it decides where a number is made, not which number.
     """
 
@@ -98,5 +98,7 @@ def prepare(compute: ComputeSettings, submits: bool, kept: Mapping[str, str]) ->
     forget_outer_job(kept)
     launch.forget_defaults()
     partitions = {f"compute.{kind}.partition": getattr(compute, kind).partition for kind in KINDS}
-    partitions |= {f"compute.own.{job}.partition": knobs.get("partition", "") for job, knobs in compute.own.items()}
+    partitions |= {
+        f"compute.overrides.{job}.partition": knobs.get("partition", "") for job, knobs in compute.overrides.items()
+    }
     launch.check_partitions(partitions)
