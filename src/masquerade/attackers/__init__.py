@@ -47,7 +47,7 @@ class Attacker(ABC):
     control: ClassVar[bool] = False
     """It is no attack but shows what chance gives. It never counts as the strongest attacker."""
     keys: ClassVar[Literal["per_image", "shared"]] = "per_image"
-    """``per_image``: each image of the attacker has its own key; ``shared``: these and the tested images have one key."""
+    """``per_image``: each image of the attacker has its own key; ``shared``: they and the tested images have one."""
     beside_clear: ClassVar[bool] = False
     """The clear recognizers of the protocol attack beside its own."""
     trained_as: ClassVar[str] = ""

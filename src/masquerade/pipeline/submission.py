@@ -54,8 +54,8 @@ def submitted(
 ) -> dict[str, Any]:
     """Resources of a job that may go to a GPU: its launcher, and submitit's request to the cluster as JSON.
 
-    ``name``, or the function of the wildcards that gives it, selects an entry of `compute.overrides`. ``threads`` is a key of
-    `compute.threads`. None of this triggers a job: it decides where a number is made, not which number.
+    ``name``, or the function of the wildcards that gives it, selects an entry of `compute.overrides`. ``threads`` is a
+    key of `compute.threads`. None of this triggers a job: it decides where a number is made, not which number.
     """
 
     def submission(wildcards: Any) -> str:
