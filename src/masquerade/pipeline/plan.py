@@ -27,7 +27,7 @@ from masquerade.faces.rendered.base import RenderedDataset
 from masquerade.params import matrix, paths
 from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline.attacker_inputs import ONE, AttackerInputs
+from masquerade.pipeline.attacker_inputs import SHARED, AttackerInputs
 
 PAGE = Path("benchmarks/gpu.md")
 MODES = {True: "deterministic", False: "fast"}
@@ -130,7 +130,7 @@ class Plan:
         most = min(self.parameters.attributes.train_pictures or learned, learned)
         attributed = [cell for cell in self._matching("attributes") if cell.dataset == train_on]
         attacked = [
-            (cell, self._count_attacker_images(cell) + (self._tested(cell) if keys == ONE else 0))
+            (cell, self._count_attacker_images(cell) + (self._tested(cell) if keys == SHARED else 0))
             for cell in self.attackers.cells
             for keys in self.attackers.keys(cell)
         ]
