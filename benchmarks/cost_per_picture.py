@@ -25,7 +25,7 @@ from masquerade.methods.latent.space import LatentSpace
 from masquerade.papers import printed_costs
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters, trained_with
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 PEOPLE = {
     "identities": {"train": 300, "validation": 8, "test": 16},

@@ -19,7 +19,7 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.images import ArchiveWriter, Faces
 from masquerade.networks.ir_se import IRSE
 from masquerade.training import checkpoints, loop
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 SIZE = 32
 WIDTHS, UNITS = [8, 8, 8, 8, 8], [1, 1, 1, 1]
@@ -64,7 +64,7 @@ def resumed(train: Callable[[TrainingJob], None], cut: TrainingJob, stops: Seque
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-        patch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 1})
+        patch.setattr(loop, "LOG_EVERY", 1)
         while not cut.checkpoint.is_file():
             with contextlib.suppress(KeyboardInterrupt):
                 train(replace(cut, log=log))

@@ -16,7 +16,7 @@ from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
 from masquerade.networks import deterministic
 from masquerade.params import overlays
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 READ, DIFFERENTIATED = "read.json", "differentiated.json"
 """Beside a checkpoint: the ids of the faces that its training has read, and the nodes of its backward passes."""

@@ -268,7 +268,7 @@ def test_interrupted_training_ends_with_the_same_bytes(bench, tmp_path, monkeypa
     method, knobs = method_of(name), {"steps": 4, "kernel_rate": kernel_rate}
     bench.trained(name, method)  # so that no other training is interrupted
     monkeypatch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
-    monkeypatch.setattr(loop.fit, "__kwdefaults__", {**loop.fit.__kwdefaults__, "log_every": 1})
+    monkeypatch.setattr(loop, "LOG_EVERY", 1)
     whole, figures = bench.train(name, method, tmp_path / "whole", **knobs)
     steps, stops, cut = [], [None, 2, 1], None
 

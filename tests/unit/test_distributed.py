@@ -63,7 +63,7 @@ def train(folder, name, label):
         picture=lambda name, pixels: drawn.append(name),
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(loop.fit.__kwdefaults__, "log_every", 1)
+        patch.setattr(loop, "LOG_EVERY", 1)
         kit.replace_backbones(patch, identity=kit.Identity())
         if room == "methods":
             cls.train(cls.Params(**knobs), job)
@@ -137,7 +137,7 @@ def start_differently(folder, label):
 def in_process(work, folder, label, environment):
     torch.set_num_threads(1)
     os.environ.update(environment)
-    with distributed.processes() as first:
+    with distributed.join_processes() as first:
         work(folder, label)
     assert first == (environment["RANK"] == "0")
 
@@ -308,7 +308,7 @@ def test_processes_share_a_batch_and_every_row_is_used_once(count, each):
     for rank in range(count):
         with pytest.MonkeyPatch.context() as patch:
             pretend(patch, rank, count)
-            parts.append(distributed.rows(whole))
+            parts.append(distributed.select_rows(whole))
     assert {len(part) for part in parts} == {each}
     assert sorted(torch.cat(parts).tolist()) == whole.tolist()
 
@@ -359,14 +359,14 @@ def test_batch_that_cannot_be_shared_equally_is_refused(folder, monkeypatch, nam
     if phase == "adversarial":
         changed["sharpening"] = {**knobs["sharpening"], "steps": 0}
     monkeypatch.setitem(TRAININGS, name, (room, {**knobs, **changed}, task))
-    monkeypatch.setattr(distributed, "count", lambda: count)
+    monkeypatch.setattr(distributed, "count_processes", lambda: count)
     with pytest.raises(ParameterError, match=error):
         train(folder, name, "refused")
 
 
 @pytest.mark.parametrize(("batch", "count", "fits"), [(32, 2, True), (32, 4, True), (32, 8, True), (32, 16, False)])
 def test_published_generator_can_train_in_up_to_eight_processes(monkeypatch, batch, count, fits):
-    monkeypatch.setattr(distributed, "count", lambda: count)
+    monkeypatch.setattr(distributed, "count_processes", lambda: count)
     if fits:
         distributed.check_batch(batch, "batch", together=group(batch))
     else:
@@ -380,7 +380,7 @@ def test_training_that_is_not_made_for_several_processes_is_refused(tmp_path, mo
 
     pretend(monkeypatch, 0, 2)
     with pytest.raises(MasqueradeError, match=r"Alone trains in one process, not in 2\. Set `tasks` to 1"):
-        loop.fit(Alone(), steps=1, state=tmp_path / "s.pt", fingerprint="", log=print)
+        loop.fit(Alone(), 1, loop.Unfinished(tmp_path / "s.pt", ""), print)
 
 
 @pytest.fixture
@@ -394,8 +394,8 @@ def test_tasks_of_an_interactive_session_do_not_form_one_training(nowhere):
     nowhere.setenv("SLURM_NTASKS", "4")
     nowhere.setenv("SLURM_PROCID", "0")
     assert process.find_current() == process.ALONE
-    with distributed.processes() as first:
-        assert (first, distributed.count()) == (True, 1)
+    with distributed.join_processes() as first:
+        assert (first, distributed.count_processes()) == (True, 1)
 
 
 def test_rank_and_address_are_those_of_torchrun(nowhere):

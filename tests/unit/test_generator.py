@@ -162,8 +162,8 @@ def test_two_processes_move_their_pictures_as_one_does(monkeypatch):
     alone = sharpening.moved(images, np.random.default_rng(0))
     for rank in (0, 1):
         with monkeypatch.context() as patch:
-            patch.setattr(distributed, "count", lambda: 2)
-            patch.setattr(distributed, "rows", lambda whole, rank=rank: whole[rank::2])
+            patch.setattr(distributed, "count_processes", lambda: 2)
+            patch.setattr(distributed, "select_rows", lambda whole, rank=rank: whole[rank::2])
             found = sharpening.moved(images[rank::2], np.random.default_rng(0))
         assert torch.equal(found, alone[rank::2])
 

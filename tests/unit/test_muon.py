@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from masquerade.training import precision
-from masquerade.training.muon import Muon, orthogonal
+from masquerade.training.optimizers import Muon, orthogonalize
 
 
 @pytest.mark.parametrize("shape", [(5, 12), (12, 5)])
@@ -27,7 +27,7 @@ def test_steps_are_those_of_pytorch(shape):
 def test_singular_values_become_about_one_and_singular_vectors_stay(shape):
     torch.manual_seed(0)
     matrix = torch.randn(shape)
-    made = orthogonal(matrix)
+    made = orthogonalize(matrix)
     assert torch.linalg.svdvals(made).sub(1).abs().max() < 0.4
     left, _, right = torch.linalg.svd(matrix, full_matrices=False)
     assert torch.nn.functional.cosine_similarity(made.flatten(), (left @ right).flatten(), dim=0) > 0.97

@@ -57,7 +57,9 @@ class Limited(Colors):
 
 def trained(folder, how=None, task=Colors, steps=20):
     task, curve = task(), kit.Curve()
-    loop.fit(task, steps=steps, state=folder / "s", fingerprint="", log=curve, log_every=1, arithmetic=how)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "LOG_EVERY", 1)
+        loop.fit(task, steps, loop.Unfinished(folder / "s", ""), curve, arithmetic=how)
     return task, curve.of("loss")
 
 

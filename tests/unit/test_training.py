@@ -12,8 +12,8 @@ from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import descriptions
 from masquerade.training import checkpoints, loop
-from masquerade.training.phases import Phases
 from masquerade.training.settings import Updates
+from masquerade.training.training import Phases
 
 
 class Line:
@@ -41,10 +41,11 @@ def fit(task, state, steps=12, stop_after=None, fingerprint="a", averages=None, 
         if stop_after is not None and step + 1 == stop_after:
             raise KeyboardInterrupt
 
-    loop.fit(
-        task, steps=steps, state=state, fingerprint=fingerprint, log=log or (lambda step, losses: None),
-        averages=averages, after=after, save_every_seconds=0, log_every=1,
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "LOG_EVERY", 1)
+        patch.setenv("MASQUERADE_SAVE_EVERY_SECONDS", "0")
+        log = log or (lambda step, losses: None)
+        loop.fit(task, steps, loop.Unfinished(state, fingerprint), log, averages=averages, after=after)
 
 
 def weights(module):
@@ -107,7 +108,7 @@ def test_sigterm_saves_the_state_and_the_message_says_how_to_resume(tmp_path):
 
     task.step = step
     with pytest.raises(loop.Interrupted, match="stopped at step 4 of 12; the same command resumes"):
-        loop.fit(task, steps=12, state=tmp_path / "s.pt", fingerprint="a", log=lambda step, losses: None)
+        loop.fit(task, 12, loop.Unfinished(tmp_path / "s.pt", "a"), lambda step, losses: None)
     assert torch.load(tmp_path / "s.pt", weights_only=True)["step"] == 4
 
 
@@ -158,7 +159,7 @@ def test_state_is_saved_before_another_handler_gets_the_signal(tmp_path, number)
     state = tmp_path / "s.pt"
     previous = signal.signal(number, lambda *_: saved_steps.append(torch.load(state, weights_only=True)["step"]))
     try:
-        loop.fit(task, steps=6, state=state, fingerprint="a", log=lambda step, losses: None)
+        loop.fit(task, 6, loop.Unfinished(state, "a"), lambda step, losses: None)
     finally:
         signal.signal(number, previous)
     assert saved_steps == [4]

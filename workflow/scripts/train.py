@@ -21,7 +21,7 @@ def work(run) -> None:
     named = given.params.get(published, "")
     weights, role = own_weights.name_of(named), own_weights.role_of(named)
     job = program.training(given, run, cls.people, given.seed, base=given.base)
-    with distributed.processes() as first:
+    with distributed.join_processes() as first:
         if weights:
             adoption.adopt(weights, cls.architecture, knobs, job.backbones, job.checkpoint)
         elif role:

@@ -24,8 +24,8 @@ from masquerade.core.images import to_float
 from masquerade.networks.inputs import folded, in_batches
 from masquerade.networks.ir_se import ArcMargin
 from masquerade.training import checkpoints
-from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, warmup_cosine_share
+from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 BETAS = (0.9, 0.999)

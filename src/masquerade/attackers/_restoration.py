@@ -17,8 +17,8 @@ from masquerade.judges.pixels import Pixels
 from masquerade.networks.inputs import AT_ONCE, in_batches, place
 from masquerade.networks.restorer import Restorer
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, warmup_cosine_share
+from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 BETAS = (0.9, 0.999)

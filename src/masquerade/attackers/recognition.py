@@ -7,7 +7,7 @@ import numpy as np
 from masquerade.attackers import Attacker, Recognizer
 from masquerade.attackers._parameters import RecognitionParams
 from masquerade.core.settings import NoParameters
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from masquerade.attackers.study.lessons import Lesson

@@ -9,7 +9,7 @@ from masquerade.attackers import Attacker
 from masquerade.attackers._parameters import RestorationParams
 from masquerade.core.images import to_float, to_uint8
 from masquerade.core.settings import Settings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from masquerade.attackers.study.lessons import Lesson

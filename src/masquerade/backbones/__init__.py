@@ -20,7 +20,7 @@ from masquerade.core.errors import BelowFloor, CheckpointError
 from masquerade.core.settings import NoParameters, Settings
 from masquerade.networks.inputs import place
 from masquerade.training import cards
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import nn
@@ -120,7 +120,7 @@ class Backbone(ABC):
         torch.set_num_threads(job.threads)
         about = {"backbone": job.checkpoint.stem, "title": self.title, "published": "", "sha256": "", "figures_of": ""}
         card = None
-        with distributed.processes() as first:
+        with distributed.join_processes() as first:
             if self.weights:
                 card = self._adopt_weights(job)
                 about |= {"published": self.params.published, "sha256": card.sha256, "figures_of": card.scale}

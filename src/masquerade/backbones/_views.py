@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from masquerade.core import seeding
 from masquerade.networks import deterministic
-from masquerade.training.optimizers import Optimizers, warmup_cosine_share
+from masquerade.training.optimizers import AdamOptions, Optimizers, warmup_cosine_share
 
 TURN, ZOOM, SHIFT = 5.0, 0.05, 0.04
 """Largest rotation in degrees, largest change of the scale as a share, largest shift as a share of the side."""
@@ -111,7 +111,8 @@ class DenseTask:
         self.pictures, self.targets = torch.from_numpy(pictures), torch.from_numpy(targets)
         self.modules = {"network": network}
         rates = params.learning_rate, params.kernel_rate
-        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, decay=params.weight_decay)}
+        adam = AdamOptions(decay=params.weight_decay)
+        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, adam=adam)}
 
     def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """The losses by name; "loss" is the one that is minimized."""

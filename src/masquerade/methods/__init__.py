@@ -20,7 +20,7 @@ from masquerade.core import discovery
 from masquerade.core.images import FaceArchive, Faces
 from masquerade.core.keys import Keys
 from masquerade.core.settings import NoParameters, Settings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import nn

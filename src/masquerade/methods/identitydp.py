@@ -12,7 +12,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, latent_stand_in, needed
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 SAMPLE_EPSILON = 6.0  # for the last column of the sample pictures: section V.D
 

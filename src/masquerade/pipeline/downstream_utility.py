@@ -26,8 +26,7 @@ from masquerade.networks.inputs import in_batches, place
 from masquerade.params.informed import UtilitySettings
 from masquerade.training import loop
 from masquerade.training.optimizers import Optimizers, cooldown_share
-from masquerade.training.phases import Phases
-from masquerade.training.training import digest_of
+from masquerade.training.training import Phases, compute_digest
 
 FEWEST = 2
 """The fewest pictures from which the networks learn."""
@@ -104,8 +103,8 @@ def learn_and_test(
     finder, detector = _tasks(landmarks, settings, learned, seed)
     task = Phases({"landmarks": (settings.landmark_steps, finder), "detector": (settings.detector_steps, detector)})
     knobs = [of.model_dump(mode="json") for of in (landmarks, settings)]
-    digest = digest_of(*knobs, seed, originals.facts["checksum"], anonymized.digest("train"))
-    loop.fit(task, steps=task.steps, state=state, fingerprint=digest, log=log)
+    digest = compute_digest(*knobs, seed, originals.facts["checksum"], anonymized.digest("train"))
+    loop.fit(task, task.steps, loop.Unfinished(state, digest), log)
     test = Annotated(originals.pictures(rows[known]), points[known], corners[known])
     return _tested(finder.landmarker, detector.detector, test, rows, known)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from masquerade.lineage.tracking import Run
     from masquerade.methods import Method
-    from masquerade.training.job import TrainingJob
+    from masquerade.training.settings import TrainingJob
 
 
 def arguments(
@@ -143,7 +143,7 @@ def method(given: Namespace) -> "Method":
 
 def training(given: Namespace, run: "Run", people: str, seed: int, **more: Any) -> "TrainingJob":
     """The training of a program with the arguments ``faces``, ``backbones`` and ``state``."""
-    from masquerade.training.job import TrainingJob
+    from masquerade.training.settings import TrainingJob
 
     return TrainingJob(
         faces=given.faces,

@@ -17,7 +17,7 @@ from masquerade.params.paths import Paths
 from masquerade.pipeline.trained_networks import Trained, networks, slice_of, terms_of
 from masquerade.training import adoption, cards, checkpoints, half_precision
 from masquerade.training.cards import Card, Data
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping
     The metadata also list the tensors that are buffers and no parameters. If several processes train together, only the
     first one writes.
     """
-    if not distributed.first():
+    if not distributed.is_first():
         return
     tensors = {
         f"{name}.{key}": value.detach().cpu().contiguous()

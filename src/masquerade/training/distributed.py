@@ -1,9 +1,10 @@
 """One training in several processes: each computes its rows of every batch, and all take the same step.
 
 In every process a task draws the whole batch of a step, which depends only on the seed and the number of the step, and
-keeps its `rows`. Before each update, `average` replaces the gradients by their mean over the processes. The result is
-that of one process with the same batch, except for the order in which floats are added. In a single process every
-function of this module does nothing. docs/cluster.md lists the trainings that can run in several processes.
+keeps its own rows (`select_rows`). Before each update, `average_gradients` replaces the gradients by their mean over
+the processes. The result is that of one process with the same batch, except for the order in which floats are added.
+In a single process every function of this module does nothing. docs/cluster.md lists the trainings that can run in
+several processes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +32,7 @@ class ProcessLost(MasqueradeError):
 
 
 @contextmanager
-def processes() -> Iterator[bool]:
+def join_processes() -> Iterator[bool]:
     """Join the other processes of this training for the block, by NCCL on GPUs and gloo elsewhere.
 
     Yields whether this process has rank 0; only that one writes the checkpoint. All leave the block together, after it
@@ -54,28 +55,28 @@ def processes() -> Iterator[bool]:
     dist.destroy_process_group()
 
 
-def count() -> int:
+def count_processes() -> int:
     """The number of processes of this training."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
-def first() -> bool:
+def is_first() -> bool:
     """Whether this process has rank 0, which alone logs, draws samples and writes files."""
     return not dist.is_initialized() or dist.get_rank() == 0
 
 
-def rows(whole: Batch) -> Batch:
-    """This process's rows of a whole batch: every `count`-th row, beginning with its rank.
+def select_rows(whole: Batch) -> Batch:
+    """This process's rows of a whole batch: every n-th row of n processes, beginning with its rank.
 
-    Rows whose distance is a multiple of `count` stay in one process. So every process gets half of its rows from the
-    first half of a batch, and whole groups of the minibatch standard deviation; contiguous shares would not do this.
+    Rows whose distance is a multiple of n stay in one process. So every process gets half of its rows from the first
+    half of a batch, and whole groups of the minibatch standard deviation; contiguous shares would not do this.
     """
-    return whole[dist.get_rank() :: count()] if dist.is_initialized() else whole
+    return whole[dist.get_rank() :: count_processes()] if dist.is_initialized() else whole
 
 
 def normal(number: int, *shape: int, like: Tensor) -> Tensor:
-    """Standard normal numbers (number, *shape): this process's `rows` of the numbers that one process would draw."""
-    return rows(torch.randn(number * count(), *shape, device=like.device, dtype=like.dtype))
+    """Standard normal numbers (number, *shape): this process's rows of the numbers that one would draw."""
+    return select_rows(torch.randn(number * count_processes(), *shape, device=like.device, dtype=like.dtype))
 
 
 def check_batch(batch: int, knob: str, together: int = 1) -> None:
@@ -83,39 +84,39 @@ def check_batch(batch: int, knob: str, together: int = 1) -> None:
 
     ``knob``: the name of the parameter, for the text.
     """
-    if batch % (count() * together):
+    if batch % (count_processes() * together):
         groups = f", in groups of {together}" if together > 1 else ""
         raise ParameterError(
-            f"{knob} is {batch}, which {count()} processes cannot share equally{groups}. Make it a multiple of "
-            f"{count() * together}, or set `tasks` lower (params.yaml, compute)."
+            f"{knob} is {batch}, which {count_processes()} processes cannot share equally{groups}. Make it a "
+            f"multiple of {count_processes() * together}, or set `tasks` lower (params.yaml, compute)."
         )
 
 
 @torch.no_grad()
-def average(tensors: Iterable[Tensor | None]) -> None:
+def average_gradients(tensors: Iterable[Tensor | None]) -> None:
     """Replace each gradient by its mean over the processes, before an update. A tensor that is None is left out.
 
     One message carries all of them, and every process gets identical numbers. Raises ProcessLost.
     """
-    if count() == 1:
+    if count_processes() == 1:
         return
     present = [tensor for tensor in tensors if tensor is not None]
-    parts = _summed(torch.cat([tensor.reshape(-1) for tensor in present])).div_(count())
+    parts = _summed(torch.cat([tensor.reshape(-1) for tensor in present])).div_(count_processes())
     for tensor, part in zip(present, parts.split([tensor.numel() for tensor in present]), strict=True):
         tensor.copy_(part.view_as(tensor))
 
 
-def mean(losses: Mapping[str, float]) -> dict[str, float]:
+def average_losses(losses: Mapping[str, float]) -> dict[str, float]:
     """The mean of each loss over the processes, the same in all of them. Raises ProcessLost."""
-    if count() == 1:
+    if count_processes() == 1:
         return dict(losses)
     sums = _summed(torch.tensor([*losses.values()], dtype=torch.float64, device=_device())).tolist()
-    return {name: value / count() for name, value in zip(losses, sums, strict=True)}
+    return {name: value / count_processes() for name, value in zip(losses, sums, strict=True)}
 
 
 def any_process(flag: bool) -> bool:
     """Whether ``flag`` is true in any process. Waits for all of them. Raises ProcessLost."""
-    if count() == 1:
+    if count_processes() == 1:
         return flag
     return _summed(torch.tensor(float(flag), device=_device())).item() > 0
 
@@ -127,9 +128,11 @@ def start_together(modules: Iterable[nn.Module], step: int, state: Path) -> None
     ``step``: the step from which this process resumes, as read from ``state``. Raises MasqueradeError if the steps of
     the processes differ.
     """
-    if count() == 1:
+    if count_processes() == 1:
         return
-    steps = _summed(nn.functional.one_hot(torch.tensor(dist.get_rank()), count()).to(_device()) * step).tolist()
+    steps = _summed(
+        nn.functional.one_hot(torch.tensor(dist.get_rank()), count_processes()).to(_device()) * step
+    ).tolist()
     if len(set(steps)) > 1:
         raise MasqueradeError(
             f"the processes of this training read different steps ({steps}) from {state}: all nodes must see the same "

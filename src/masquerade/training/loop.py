@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -30,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 Log = Callable[[int, Mapping[str, float]], None]
 Network = TypeVar("Network", bound=nn.Module)
+LOG_EVERY = 20
+"""Steps between two entries of the log."""
 
 
 class Interrupted(MasqueradeError):
@@ -40,7 +43,7 @@ class Diverged(MasqueradeError):
     """A loss is no longer a number."""
 
 
-class Kept(Protocol):
+class Stateful(Protocol):
     """An optimizer, or several: something whose state the loop saves and restores."""
 
     def state_dict(self) -> dict: ...
@@ -59,7 +62,7 @@ class Task(Protocol):
     def modules(self) -> Mapping[str, nn.Module]: ...
 
     @property
-    def optimizers(self) -> Mapping[str, Kept]: ...
+    def optimizers(self) -> Mapping[str, Stateful]: ...
 
     def step(self, step: int) -> dict[str, float]:
         """Take one optimization step on the batch of this step; returns name -> loss."""
@@ -84,45 +87,52 @@ class Average(Generic[Network]):
             mean.copy_(buffer)
 
 
+@dataclass(frozen=True)
+class Unfinished:
+    """Where an unfinished training is saved, so that the same call resumes it.
+
+    ``fingerprint`` identifies the training (parameters, seed, data). A file with another fingerprint, or of other code,
+    is ignored.
+    """
+
+    state: Path
+    fingerprint: str
+
+
 def fit(
     task: Task,
-    *,
     steps: int,
-    state: Path,
-    fingerprint: str,
+    unfinished: Unfinished,
     log: Log,
-    log_every: int = 20,
+    *,
     averages: Mapping[str, Average] | None = None,
     after: Callable[[int], None] | None = None,
-    save_every_seconds: float | None = None,
     arithmetic: Arithmetic | None = None,
 ) -> None:
-    """Train ``task`` for ``steps`` steps; resumes from ``state`` if that file is of the same training.
+    """Train ``task`` for ``steps`` steps; resumes from ``unfinished`` if that is of the same training.
 
-    ``fingerprint`` identifies the training (parameters, seed, data). A state with another fingerprint, or of other
-    code, is ignored. ``averages`` are updated after each step, and then ``after(step)`` is called, for sample pictures.
-    Of several processes (`masquerade.training.distributed`) the first logs, calls ``after`` and saves. All stop
-    together. ``arithmetic``: how the networks compute in a step.
+    ``log`` gets the losses of every `LOG_EVERY`-th step and of the last. ``averages`` are updated after each step, and
+    then ``after(step)`` is called, for sample images. Of several processes (`masquerade.training.distributed`) the
+    first logs, calls ``after`` and saves. All stop together. ``arithmetic``: how the networks compute in a step.
 
-    The state is saved every ``save_every_seconds`` (default 30, or MASQUERADE_SAVE_EVERY_SECONDS) and when a signal
-    requests a stop. The caller removes the file when the training is complete. After a request to stop, the earlier
-    handler of the signal is called (submitit's requeues the job). If that was Python's own, Interrupted is raised.
+    The state is saved every 30 seconds (or MASQUERADE_SAVE_EVERY_SECONDS) and when a signal requests a stop. The caller
+    removes the file when the training is complete. After a request to stop, the earlier handler of the signal is called
+    (submitit's requeues the job). If that was Python's own, Interrupted is raised.
 
     Raises Diverged, with the name of the loss, if a loss is not finite, and MasqueradeError if there are several
     processes and the task supports one.
     """
-    if save_every_seconds is None:
-        save_every_seconds = float(os.environ.get("MASQUERADE_SAVE_EVERY_SECONDS", "30"))
-    if distributed.count() > 1 and not getattr(task, "parallel", False):
+    save_every_seconds = float(os.environ.get("MASQUERADE_SAVE_EVERY_SECONDS", "30"))
+    if distributed.count_processes() > 1 and not getattr(task, "parallel", False):
         raise MasqueradeError(
-            f"{type(task).__name__} trains in one process, not in {distributed.count()}. Set `tasks` to 1 for it "
-            "(params.yaml, compute). docs/cluster.md lists the trainings that can have several processes."
+            f"{type(task).__name__} trains in one process, not in {distributed.count_processes()}. Set `tasks` to 1 "
+            "for it (params.yaml, compute). docs/cluster.md lists the trainings that can have several processes."
         )
     averages = dict(averages or {})
-    fingerprint = f"{fingerprint} {_code(task)}"
+    state, fingerprint = unfinished.state, f"{unfinished.fingerprint} {_hash_code(task)}"
     first = _resume(task, averages, state, fingerprint)
     distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
-    is_first, device = distributed.first(), _device(task)
+    is_first, device = distributed.is_first(), _device(task)
     precision.prepare(task.modules.values(), arithmetic)
     options: dict[str, Any] = {} if is_first else {"disable": True}
     bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", **options)
@@ -131,7 +141,7 @@ def fit(
         for step in range(first, steps):
             with precision.step(arithmetic, device, own=hasattr(task, "own_precision")):
                 losses = task.step(step)
-            losses = distributed.mean(losses)
+            losses = distributed.average_losses(losses)
             infinite = [name for name, value in losses.items() if not math.isfinite(value)]
             if infinite:
                 raise Diverged(
@@ -141,7 +151,7 @@ def fit(
             for average in averages.values():
                 average.update()
             bar.update()
-            if is_first and (step % log_every == 0 or step == steps - 1):
+            if is_first and (step % LOG_EVERY == 0 or step == steps - 1):
                 log(step, losses)
                 bar.set_postfix({name: f"{value:.3f}" for name, value in losses.items()}, refresh=False)
             if is_first and after is not None:
@@ -159,7 +169,7 @@ def _device(task: Task) -> torch.device:
     return next(weights, torch.empty(0)).device
 
 
-def _code(task: Task) -> str:
+def _hash_code(task: Task) -> str:
     """A digest of the code of the task, its networks and all that they import, so that no training mixes two codes."""
     tasks = (task, *getattr(task, "tasks", ()))
     kinds = {*map(type, tasks), *(type(part) for module in task.modules.values() for part in module.modules())}

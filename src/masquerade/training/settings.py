@@ -1,7 +1,15 @@
-"""The knobs that trainings share. A block inherits those that it has; `Settings.sources` names the papers' values."""
+"""What a training is given: its job, and the parameters that trainings share.
 
+A block of parameters inherits those that it has; `Settings.sources` names the papers' values. This module imports no
+torch, because planning reads it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
 from masquerade.core.own_weights import OwnWeights
@@ -101,3 +109,31 @@ class OwnPublished(Settings):
 
     published: OwnWeights
     """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """One training: faces in, checkpoint out. Small and stateless, so that a cluster can requeue it."""
+
+    faces: Path
+    """The archive of faces."""
+    backbones: Mapping[str, Path]
+    """Name of each backbone that is needed -> its checkpoint."""
+    checkpoint: Path
+    """The file to write."""
+    state: Path
+    """The state of the unfinished training, from which the loop resumes after an interruption."""
+    seed: int
+    threads: int
+    """CPU threads."""
+    log: Callable[[int, Mapping[str, float]], None]
+    """``log(step, {name: value})`` records the curves."""
+    picture: Callable[[str, np.ndarray], None]
+    """``picture(name, uint8 (H, W, 3))`` records a sample."""
+    base: Path | None = None
+    """A checkpoint whose parts need not be trained again, if both trainings have them in common: for an ablation, that
+    of the method without it; otherwise that of a related method.
+    """
+    _: KW_ONLY
+    people: str
+    """The part of the faces that it learns from: a group of people (core/people.py), or a split."""

@@ -14,7 +14,8 @@ from masquerade.core import fingerprints, seeding
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.core.settings import Settings
 from masquerade.training import checkpoints, loop
-from masquerade.training.job import TrainingJob
+from masquerade.training.loop import Stateful, Task
+from masquerade.training.settings import TrainingJob
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -46,7 +47,7 @@ class Training:
         """Seed the initial weights of the networks that are built next."""
         torch.manual_seed(seeding.derive_seed(self.seed, "weights"))
 
-    def averaged(self, network: Network) -> Network:
+    def average(self, network: Network) -> Network:
         """The moving average of a network, with the decay ``settings.ema``. `fit` updates it."""
         average = loop.Average(network, self.settings.ema)
         self._averages[str(len(self._averages))] = average
@@ -73,31 +74,58 @@ class Training:
                 self.job.picture(f"samples_{done:06d}", samples())
 
         loop.fit(
-            task, steps=steps, state=self.job.state, fingerprint=self.digest(*parts), log=log or self.job.log,
+            task, steps, loop.Unfinished(self.job.state, self.digest(*parts)), log or self.job.log,
             averages=self._averages, after=after, arithmetic=self.settings.arithmetic,
         )  # fmt: skip
 
     def digest(self, *parts: object) -> str:
         """A digest of all that the training depends on: settings, seed, faces, backbones and further ``parts``."""
         faces = self.source or self.archive.digest(self.job.people)
-        knobs, backbones = self.settings.model_dump(mode="json", exclude_none=True), self.ties(*self.job.backbones)
-        return digest_of(knobs, self.seed, faces, backbones, *parts)
+        settings = self.settings.model_dump(mode="json", exclude_none=True)
+        backbones = self.hash_backbones(*self.job.backbones)
+        return compute_digest(settings, self.seed, faces, backbones, *parts)
 
-    def ties(self, *names: str) -> dict[str, str]:
+    def hash_backbones(self, *names: str) -> dict[str, str]:
         """The facts of a checkpoint that belongs to these backbones: name -> MD5 (`checkpoints.Saved`)."""
         return {name: fingerprints.md5(self.job.backbones[name]) for name in names}
 
     def save(self, modules: Mapping[str, nn.Module], facts: Mapping[str, object], tied: Iterable[str] = ()) -> None:
         """Write the checkpoint of the job. ``tied``: the backbones that it belongs to."""
-        checkpoints.save_checkpoint(self.job.checkpoint, modules, {**facts, **self.ties(*tied)})
+        checkpoints.save_checkpoint(self.job.checkpoint, modules, {**facts, **self.hash_backbones(*tied)})
 
 
-def digest_of(*parts: object) -> str:
+def compute_digest(*parts: object) -> str:
     """SHA-256 of plain JSON values."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def side_by_side(columns: Iterable[np.ndarray | Tensor]) -> np.ndarray:
+def arrange_columns(columns: Iterable[np.ndarray | Tensor]) -> np.ndarray:
     """A sample picture, uint8 (N S, columns S, 3), of columns (N, 3, S, S) in [-1, 1] of N pictures each."""
     arrays = (column.cpu().numpy() if isinstance(column, Tensor) else column for column in columns)
     return np.concatenate([np.concatenate(list(to_uint8(array))) for array in arrays], axis=1)
+
+
+class Phases:
+    """``phases``: name -> number of steps and task. The steps of each task start at 0.
+
+    ``shared``: modules to keep beside those of the tasks. A module of several tasks is kept once.
+    """
+
+    def __init__(self, phases: Mapping[str, tuple[int, Task]], shared: Mapping[str, nn.Module] | None = None):
+        self.phases = dict(phases)
+        self.steps = sum(steps for steps, _ in phases.values())
+        self.tasks = [task for _, task in phases.values()]
+        self.modules = dict(shared or {})
+        self.optimizers: dict[str, Stateful] = {}
+        for name, (_, task) in phases.items():
+            known = {id(module) for module in self.modules.values()}
+            self.modules |= {f"{name}.{key}": part for key, part in task.modules.items() if id(part) not in known}
+            self.optimizers |= {f"{name}.{key}": part for key, part in task.optimizers.items()}
+
+    def step(self, step: int) -> dict[str, float]:
+        """One update of the phase to which the step belongs. Returns its losses."""
+        for steps, task in self.phases.values():
+            if step < steps:
+                return task.step(step)
+            step -= steps
+        raise IndexError("no phase is left")

@@ -20,8 +20,8 @@ from masquerade.core.images import FaceArchive
 from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, cooldown_share
+from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)

@@ -61,9 +61,9 @@ class Adversarial:
         draw = seeding.make_generator(self.seed, "adversarial", step)
         torch.manual_seed(seeding.derive_seed(self.seed, "noise", step))
         count = self.settings.batch
-        chosen = distributed.rows(torch.from_numpy(draw.integers(0, len(self.pictures), count)))
+        chosen = distributed.select_rows(torch.from_numpy(draw.integers(0, len(self.pictures), count)))
         images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        mirrored = distributed.rows(torch.from_numpy(draw.random(count) < 0.5)).to(self.device)
+        mirrored = distributed.select_rows(torch.from_numpy(draw.random(count) < 0.5)).to(self.device)
         images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
         values = self._update_discriminator(images, self._codes(draw, count), step)
         values |= self._update_generator(self._codes(draw, count), step)
@@ -73,11 +73,11 @@ class Adversarial:
         """W+ of ``count`` random faces, the rows of this process. Some change the code at a random layer (mixing)."""
         z = torch.from_numpy(draw.standard_normal((2, count, self.generator.style_width), dtype=np.float32))
         first, second = (
-            self.generator.broadcast(self.generator.map(distributed.rows(part).to(self.device))) for part in z
+            self.generator.broadcast(self.generator.map(distributed.select_rows(part).to(self.device))) for part in z
         )
         layers = self.generator.layers
         start = np.where(draw.random(count) < self.settings.mixing, draw.integers(1, layers, count), layers)
-        other = torch.arange(layers)[None, :] >= torch.from_numpy(distributed.rows(start))[:, None]
+        other = torch.arange(layers)[None, :] >= torch.from_numpy(distributed.select_rows(start))[:, None]
         return torch.where(other.to(self.device)[..., None], second, first)
 
     def _update_discriminator(self, images: Tensor, codes: Tensor, step: int) -> dict[str, float]:
@@ -106,7 +106,7 @@ class Adversarial:
         if settings.path_length > 0 and step % settings.path_length_every == 0:
             lengths = path_lengths(self.generator, codes[: path_length_count(len(codes))])
             mean = lengths.detach().mean()
-            distributed.average([mean])
+            distributed.average_gradients([mean])
             self.length.mean.lerp_(mean, LENGTH_DECAY)
             penalty = (lengths - self.length.mean).square().mean()  # Karras et al. 2020, Eq. 4
             loss = loss + settings.path_length * settings.path_length_every * penalty
@@ -117,7 +117,7 @@ class Adversarial:
     def _descend(self, name: str, loss: Tensor) -> None:
         self.optimizers[name].zero_grad(set_to_none=True)
         loss.backward()
-        distributed.average(weight.grad for weight in self.optimizers[name].param_groups[0]["params"])
+        distributed.average_gradients(weight.grad for weight in self.optimizers[name].param_groups[0]["params"])
         self.optimizers[name].step()
 
 

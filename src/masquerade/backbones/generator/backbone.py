@@ -9,7 +9,7 @@ from masquerade.backbones.generator import GeneratorSettings
 from masquerade.core import own_weights
 from masquerade.networks.inputs import place
 from masquerade.training import cards
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 
 class StyleGenerator(TrainedBackbone):

@@ -20,8 +20,7 @@ from masquerade.networks.linear_codes import LinearCodes, linear_side
 from masquerade.networks.stylegan2 import Generator, Noise
 from masquerade.networks.w_space import CodeDiscriminator
 from masquerade.training import distributed, precision
-from masquerade.training.muon import Muon
-from masquerade.training.optimizers import cooldown_share
+from masquerade.training.optimizers import Muon, cooldown_share
 
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
 SKIN = 1
@@ -89,7 +88,7 @@ class Examples:
 
     def batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """``count`` pictures (N, 3, S, S) in [-1, 1], the weights (N, 1, S, S) of their pixels, and their codes."""
-        chosen = distributed.rows(torch.from_numpy(draw.integers(0, 2 * len(self.pictures), count)))
+        chosen = distributed.select_rows(torch.from_numpy(draw.integers(0, 2 * len(self.pictures), count)))
         images, weights, codes = self._images(chosen), self._weights(chosen), self.codes[chosen]
         return images.to(self.device), weights.to(self.device), codes.to(self.device)
 
@@ -123,7 +122,7 @@ class Weights:
         """Take one step on ``loss`` at ``share`` of the largest learning rates."""
         self.generator.zero_grad(set_to_none=True)
         loss.backward()
-        distributed.average(weight.grad for weight in self.generator.parameters())
+        distributed.average_gradients(weight.grad for weight in self.generator.parameters())
         for matrix, weight in self.matrices.items():
             matrix.grad = None if weight.grad is None else weight.grad.flatten(0, 1).flatten(1)
         for name, optimizer in self.optimizers.items():

@@ -67,7 +67,7 @@ class Sharpening:
     def _samples(self, draw: np.random.Generator) -> Tensor:
         """Random faces, the rows of this process."""
         z = draw.standard_normal((self.settings.batch, self.generator.style_width), dtype=np.float32)
-        z = distributed.rows(torch.from_numpy(z)).to(self.examples.device)
+        z = distributed.select_rows(torch.from_numpy(z)).to(self.examples.device)
         with precision.mixed(z.device, self.params.mixed):
             codes = self.generator.broadcast(self.generator.map(z))
             return self.generator.synthesize(codes, self.settings.noise).float()
@@ -173,10 +173,14 @@ class OnFeatures:
 def moved(images: Tensor, draw: np.random.Generator) -> Tensor:
     """Pictures (N, 3, S, S), each with another brightness, all moved by the same few pixels; differentiable."""
     size = images.shape[-1]
-    light = draw.uniform(-BRIGHTNESS, BRIGHTNESS, (len(images) * distributed.count(), 1, 1, 1)).astype(np.float32)
+    light = draw.uniform(-BRIGHTNESS, BRIGHTNESS, (len(images) * distributed.count_processes(), 1, 1, 1)).astype(
+        np.float32
+    )
     down, right = draw.integers(0, 2 * SHIFT + 1, 2)
     padded = deterministic.reflected(images, SHIFT)
-    return padded[..., down : down + size, right : right + size] + distributed.rows(torch.from_numpy(light)).to(images)
+    return padded[..., down : down + size, right : right + size] + distributed.select_rows(torch.from_numpy(light)).to(
+        images
+    )
 
 
 def optimizer(module: nn.Module, settings: SharpeningSettings) -> torch.optim.Optimizer:
@@ -188,7 +192,7 @@ def descend(used: torch.optim.Optimizer, loss: Tensor, module: nn.Module) -> Non
     """One step on ``loss`` of the weights of ``module``."""
     used.zero_grad(set_to_none=True)
     loss.backward()
-    distributed.average(weight.grad for weight in module.parameters())
+    distributed.average_gradients(weight.grad for weight in module.parameters())
     used.step()
 
 

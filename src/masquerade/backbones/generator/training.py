@@ -24,10 +24,9 @@ from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
 from masquerade.training.loop import Task
-from masquerade.training.phases import Phases
-from masquerade.training.training import Training
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Phases, Training
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +111,7 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
     training.start()
     generator = inputs.place(build(params.model_dump()))
     task = GeneratorTask(params, generator, training.archive, job.people, training.seed)
-    average = training.averaged(generator)
+    average = training.average(generator)
 
     def sample() -> np.ndarray:
         measure_mean(average, training.seed)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from masquerade.backbones.identity.settings import IdentitySettings
 from masquerade.backbones.recognition.base import RecognizerBackbone
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import nn

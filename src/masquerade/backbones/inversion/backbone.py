@@ -5,7 +5,7 @@ from types import ModuleType
 
 from masquerade.backbones import TrainedBackbone
 from masquerade.backbones.inversion import InversionSettings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 
 class Inversion(TrainedBackbone):

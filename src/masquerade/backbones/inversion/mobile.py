@@ -18,7 +18,7 @@ from masquerade.networks import deterministic, dlib_models, lpips
 from masquerade.networks.inputs import device, pixels
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.training import checkpoints, precision
-from masquerade.training.optimizers import Optimizers, warmup_cosine_share, weighted
+from masquerade.training.optimizers import Optimizers, warmup_cosine_share, weigh_losses
 
 MEAN_OF = 10_000  # draws of W: Karras et al. 2019, appendix B
 OTHERS = 0.01  # share of the distances to reconstructions of other faces that count as reached
@@ -62,7 +62,7 @@ class MobileTask:
         # a step with pictures draws them, and takes much longer
         if (params.weights.pixels or params.weights.lpips) and step % self.own.pictures_every == 0:
             values |= self._picture_losses(draw)
-        total = weighted(values, params.weights)
+        total = weigh_losses(values, params.weights)
         self.optimizers["inverter"].descend(total, warmup_cosine_share(step, params.steps), clip=1.0)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 

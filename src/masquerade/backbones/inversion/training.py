@@ -28,8 +28,8 @@ from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.networks.w_space import CodeDiscriminator
 from masquerade.training import checkpoints, precision
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
+from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 __all__ = ["adopt", "load", "perceptual", "quality", "train"]
@@ -87,7 +87,7 @@ class InversionTask:
                 values["codes"] = (self._encode(drawn, step).float() - real[:, None]).square().mean()
         if self.discriminator is not None:
             values["adversarial"] = self._adversarial_loss(codes)
-        total = weighted(values, params.weights)
+        total = weigh_losses(values, params.weights)
         self.optimizers["inverter"].descend(total, cooldown_share(step, params.steps, COOLDOWN))
         if self.discriminator is not None:
             values["discriminator"] = self._update_discriminator(codes.detach(), real, step)
@@ -152,7 +152,7 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     linear = linear_map(job.backbones["generator"]) if params.linear else None
     facts = params.model_dump() | {"limit": None}
-    inverter = inputs.place(build(facts, training.ties("generator")["generator"], mean, linear))
+    inverter = inputs.place(build(facts, training.hash_backbones("generator")["generator"], mean, linear))
     pictures = pictures_of(archive, job.people, generator.size)
     task: Any
     if params.kind == "mobile":

@@ -15,7 +15,7 @@ from masquerade.core.images import FaceArchive, Faces
 from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from types import ModuleType
 
 from masquerade.backbones import TrainedBackbone
 from masquerade.backbones.parsing import ParsingSettings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 
 class Parsing(TrainedBackbone):

@@ -19,7 +19,7 @@ from masquerade.core.images import FaceArchive
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, in_batches, place
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,7 @@ from pydantic import Field, field_validator
 from masquerade.backbones import Backbone
 from masquerade.backbones.recognition import SMALLEST_INPUT, PhotographSettings, RecognitionSettings
 from masquerade.core import discovery
-from masquerade.training.job import TrainingJob
-from masquerade.training.settings import OwnPublished
+from masquerade.training.settings import OwnPublished, TrainingJob
 
 if TYPE_CHECKING:
     from torch import nn

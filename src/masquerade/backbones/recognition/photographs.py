@@ -20,8 +20,8 @@ from masquerade.core import seeding
 from masquerade.core.images import to_float, to_uint8
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer, Trunk
 from masquerade.networks.ir_se import margin_logits
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers, warmup_cosine_share
+from masquerade.training.optimizers import AdamOptions, Optimizers, warmup_cosine_share
+from masquerade.training.settings import TrainingJob
 
 TURN, ZOOM, SHIFT = 8.0, 0.08, 0.05
 """Largest rotation in degrees, largest change of the scale as a share, largest shift as a share of the crop's side."""
@@ -61,9 +61,8 @@ class PhotographTask:
         blocks[: settings.frozen].requires_grad_(False)
         self.modules = {"recognizer": recognizer.train()}
         rates = params.learning_rate, params.kernel_rate
-        self.optimizers = {
-            "all": Optimizers.with_kernels(self.modules, *rates, training.BETAS, decay=params.weight_decay)
-        }
+        adam = AdamOptions(decay=params.weight_decay)
+        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, training.BETAS, adam=adam)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss and other curves."""

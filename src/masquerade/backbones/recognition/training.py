@@ -18,9 +18,9 @@ from masquerade.networks import deterministic
 from masquerade.networks.inputs import in_batches, place
 from masquerade.networks.ir_se import ArcMargin
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
 from masquerade.training.loop import Task
-from masquerade.training.optimizers import Optimizers, warmup_cosine_share
+from masquerade.training.optimizers import AdamOptions, Optimizers, warmup_cosine_share
+from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,8 @@ class RecognitionTask:
         self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin).to(self.device)
         self.modules = {"recognizer": recognizer.train(), "head": self.head}
         rates = params.learning_rate, params.kernel_rate
-        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, decay=params.weight_decay)}
+        adam = AdamOptions(decay=params.weight_decay)
+        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, adam=adam)}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the loss and other curves."""

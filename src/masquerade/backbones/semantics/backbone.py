@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from masquerade.backbones import Backbone
 from masquerade.backbones.semantics import SemanticsSettings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from masquerade.backbones.semantics.network import SemanticEncoder

@@ -13,7 +13,7 @@ from masquerade.backbones.semantics.network import SemanticEncoder, captions_of
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks import inputs
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 LEAST = 5
 """Smallest number of pictures with an attribute, and of pictures without it, for which the attribute is measured."""

@@ -24,8 +24,8 @@ from masquerade.backbones.semantics.network import (
 from masquerade.core import seeding
 from masquerade.core.errors import ArchiveError
 from masquerade.networks import inputs
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers
+from masquerade.training.optimizers import AdamOptions, Optimizers
+from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
@@ -71,8 +71,9 @@ class ContrastiveTask:
             numbers = encoder.facts["width"] * (encoder.image_size // encoder.facts["patch"]) ** 2
             self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
         rates = params.learning_rate, params.kernel_rate
-        more: dict[str, Any] = {"spared": SPARED, "decay": params.weight_decay, "epsilon": params.epsilon}
-        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, params.betas, (2, 4), **more)}
+        adam = AdamOptions(params.weight_decay, params.epsilon)
+        chosen = Optimizers.with_kernels(self.modules, *rates, params.betas, (2, 4), spared=SPARED, adam=adam)
+        self.optimizers = {"all": chosen}
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses and other curves."""

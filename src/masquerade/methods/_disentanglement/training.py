@@ -21,9 +21,9 @@ from masquerade.networks.inputs import device, embedded
 from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.training import adoption
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
-from masquerade.training.training import Training, side_by_side
+from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Training, arrange_columns
 
 KNOBS = DisentanglementSettings.model_fields  # of Stage I: those of a method beside them change no training
 SAMPLES = 6  # rows of a sample picture
@@ -157,7 +157,7 @@ class StageOneTask:
             "identity": losses.identity(self.identity(drawn), identity),
             "reconstruction": losses.reconstruction(drawn, images, same),
         }
-        total = weighted(values, weights)  # Eq. 18
+        total = weigh_losses(values, weights)  # Eq. 18
         phase.generating.descend(total, share)
         phase.discriminator.requires_grad_(True)
         return values | {"total": total}, drawn.detach()
@@ -186,7 +186,7 @@ def train(
     identity, size = frozen["identity"], size_of(settings, frozen)
     pictures = decoded(training.archive, job.people, size)
     task = StageOneTask(settings, identity, pictures, encode(identity, pictures).to(device()), job.seed, frozen)
-    network, digest = training.averaged(task.network), training.digest()
+    network, digest = training.average(task.network), training.digest()
     if job.base is None or not _taken_over(job.base, digest, network):
         sources = decoded(training.archive, "validation", size, SAMPLES)
         training.fit(task, settings.updates, lambda: samples(network, identity, sources, alter))
@@ -248,4 +248,4 @@ def samples(network: StageOne, identity: nn.Module, pictures: np.ndarray, alter:
     if alter is not None:
         vectors.append(torch.from_numpy(alter(own.numpy())).to(own.dtype))
     columns = [images, *(network(vector.to(where), images) for vector in vectors)]
-    return side_by_side(columns)
+    return arrange_columns(columns)

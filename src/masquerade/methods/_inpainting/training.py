@@ -17,9 +17,9 @@ from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.settings import InpaintingSettings
 from masquerade.networks import deterministic
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
-from masquerade.training.training import Training, side_by_side
+from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Training, arrange_columns
 
 DECODED = 256  # pictures that are decoded at a time
 SAMPLES = 6  # rows of a sample picture
@@ -150,7 +150,7 @@ class InpaintingTask(ABC):
         if criticised:
             self.critic.requires_grad_(False)
             values["adversarial"] = self.generating(self.scores(pasted, scenes))
-        total = weighted(values, self.settings.losses)
+        total = weigh_losses(values, self.settings.losses)
         self.optimizers["network"].descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
         self.critic.requires_grad_(True)
         return values | {"total": total}, pasted.detach()
@@ -240,7 +240,7 @@ def train(
     training = Training(job, settings)
     archive = training.archive
     task = task_of(people(archive, job.people, size, names=names and names(archive)))
-    network = training.averaged(task.network)
+    network = training.average(task.network)
     known = people(archive, "validation", size, SAMPLES)
     draw = seeding.make_generator(job.seed, "samples")
     with torch.no_grad():
@@ -253,4 +253,4 @@ def train(
 def samples(network: nn.Module, scenes: Scenes) -> np.ndarray:
     """uint8 (rows, columns, 3): original | hidden | drawn | drawn with the code of the row above."""
     draws = [scenes, scenes._replace(code=scenes.code.roll(1, dims=0))]
-    return side_by_side([scenes.images, scenes.hidden, *(drawn(network, each) for each in draws)])
+    return arrange_columns([scenes.images, scenes.hidden, *(drawn(network, each) for each in draws)])

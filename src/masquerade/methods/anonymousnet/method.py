@@ -13,7 +13,7 @@ from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.anonymousnet import (
     AnonymousNetSettings,
 )
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 BATCH = 32  # pictures at a time
 

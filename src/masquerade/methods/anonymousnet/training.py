@@ -14,9 +14,9 @@ from masquerade.core.images import to_float
 from masquerade.methods.anonymousnet import AnonymousNetSettings
 from masquerade.methods.anonymousnet.network import StarGanCritic, StarGanGenerator
 from masquerade.networks.inputs import device
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
-from masquerade.training.training import Training, side_by_side
+from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Training, arrange_columns
 
 CROP = (0.0, 0.0, 1.0, 1.0)  # the classifier sees the whole picture, as hair is among the attributes
 DROPOUT, BALANCE, COOLDOWN = 0.3, 0.5, 0.5  # of stage I
@@ -93,7 +93,7 @@ class AnonymousNetTask:
             "classification": functional.binary_cross_entropy_with_logits(logits, wanted),  # Eq. 3
             "cycle": (self.network(drawn, own) - images).abs().mean(),  # Eq. 4
         }
-        total = weighted(values, weights)  # Eq. 6
+        total = weigh_losses(values, weights)  # Eq. 6
         share = cooldown_share(step - first_drawn(self.settings), self.settings.steps, self.settings.cooldown)
         self.optimizers["network"].descend(total, share)
         self.critic.requires_grad_(True)
@@ -172,7 +172,7 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     archive, pictures = training.archive, training.pictures()
     labels = annotations(archive.select(job.people), ATTRIBUTES)
     task = AnonymousNetTask(settings, pictures, labels, job.seed)
-    network = training.averaged(task.network)
+    network = training.average(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
     first = first_drawn(settings)
     training.fit(task, first + settings.steps, lambda: samples(network, sources, len(task.chosen)), first=first)
@@ -211,4 +211,4 @@ def samples(network: nn.Module, images: np.ndarray, labels: int) -> np.ndarray:
     where = next(network.parameters()).device
     pictures = torch.from_numpy(images).to(where)
     drawn = [network(pictures, label.expand(len(pictures), -1)) for label in torch.eye(labels, device=where)]
-    return side_by_side([pictures, *drawn])
+    return arrange_columns([pictures, *drawn])

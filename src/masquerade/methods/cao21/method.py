@@ -16,7 +16,7 @@ from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, latent_stand_in, needed
 from masquerade.methods._memory import Remembered
 from masquerade.methods.cao21 import rotation
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import Tensor

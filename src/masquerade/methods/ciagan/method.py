@@ -17,7 +17,7 @@ from masquerade.methods._inpainting.settings import (
     LATENT_STAND_IN,
 )
 from masquerade.methods.ciagan import CiaganSettings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 NUMBER = 8  # bytes of the number that a key becomes
 

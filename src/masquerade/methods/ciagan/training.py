@@ -15,8 +15,8 @@ from masquerade.methods._inpainting.training import InpaintingTask, People, Scen
 from masquerade.methods.ciagan import CiaganSettings
 from masquerade.methods.ciagan.network import CiaganCritic, build_generator, siamese
 from masquerade.networks.inputs import device, embedded
-from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers
+from masquerade.training.settings import TrainingJob
 
 
 class CiaganTask(InpaintingTask):

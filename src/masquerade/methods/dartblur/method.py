@@ -11,7 +11,7 @@ from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _region
 from masquerade.methods._inpainting import region
 from masquerade.methods.dartblur import HALVINGS, DartBlurSettings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 BATCH = 32  # pictures at a time
 

@@ -15,9 +15,9 @@ from masquerade.methods.dartblur import DartBlurSettings
 from masquerade.methods.dartblur.network import DartBlurUNet
 from masquerade.networks.grid_detector import GridDetector, detection, grid_targets, views
 from masquerade.networks.inputs import device
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
-from masquerade.training.training import Training, side_by_side
+from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Training, arrange_columns
 
 
 def blurred(images: np.ndarray, corners: np.ndarray) -> np.ndarray:
@@ -110,7 +110,7 @@ class DartBlurTask:
             "cyclic": detection(self._after_a_step(made, truth, images), targets),
         }
         weights = self.settings.losses
-        total = weighted(values, weights)
+        total = weigh_losses(values, weights)
         self.optimizers["network"].descend(total, share, clip=CLIP)
         return values, made.detach()
 
@@ -142,7 +142,7 @@ def train(settings: DartBlurSettings, job: TrainingJob) -> None:
     archive = training.archive
     size, first = archive.facts["size"], settings.detector.steps
     task = DartBlurTask(settings, people(archive, job.people, size), job.seed)
-    network = training.averaged(task.network)
+    network = training.average(task.network)
     known = people(archive, "validation", size, SAMPLES)
     training.fit(task, first + settings.steps, lambda: samples(network, known), first=first)
     training.save({"network": network}, {"size": size})
@@ -156,4 +156,4 @@ def samples(network: DartBlurUNet, people: People) -> np.ndarray:
     plain, masks = blurred(images, corners), region.masks_of(corners, size)[:, None].astype(np.float32)
     where = next(network.parameters()).device
     made = network(torch.from_numpy(plain).to(where), torch.from_numpy(masks).to(where)).cpu().numpy()
-    return side_by_side([images, plain, plain * (1 - masks) + made * masks])
+    return arrange_columns([images, plain, plain * (1 - masks) + made * masks])

@@ -10,7 +10,7 @@ from masquerade.methods._inpainting.training import InpaintingTask, People, Scen
 from masquerade.methods.deepprivacy import DeepPrivacySettings
 from masquerade.methods.deepprivacy.network import SMALLEST, InpaintingCritic, build_generator
 from masquerade.networks.inputs import device
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 
 class DeepPrivacyTask(InpaintingTask):

@@ -17,7 +17,7 @@ from masquerade.methods._inpainting.settings import (
     LATENT_STAND_IN,
 )
 from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 
 class DeepPrivacy2(Method):

@@ -12,7 +12,7 @@ from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.methods.deepprivacy2.network import build_generator
 from masquerade.networks.discriminators import Discriminator
 from masquerade.networks.inputs import device
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 CONDITION = 4  # channels of the hidden picture and of its mask
 

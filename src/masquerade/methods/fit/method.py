@@ -15,7 +15,7 @@ from masquerade.methods.fit import (
     read_key,
 )
 from masquerade.networks.inputs import in_batches, place
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 BATCH = 32  # pictures at a time
 

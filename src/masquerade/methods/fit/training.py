@@ -14,9 +14,9 @@ from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods.fit import BITS, GROUP, FitSettings, draw_passwords, encode_bits, group_bits
 from masquerade.methods.fit.network import IdentityTransformer, PasswordClassifier, discriminators
 from masquerade.training import distributed
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
-from masquerade.training.training import Training, side_by_side
+from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Training, arrange_columns
 
 
 def cosine(first: Tensor, second: Tensor) -> Tensor:
@@ -103,11 +103,11 @@ class TransformerTask:
         torch.manual_seed(seeding.derive_seed(self.seed, "gray", step))
         draw = seeding.make_generator(self.seed, "batch", step)
         count = self.settings.batch
-        chosen = distributed.rows(draw.integers(len(self.pictures), size=count))
+        chosen = distributed.select_rows(draw.integers(len(self.pictures), size=count))
         images = torch.from_numpy(to_float(self.pictures[chosen])).to(self.device)
-        mirrored = torch.from_numpy(distributed.rows(draw.random(count) < 0.5)).to(self.device)
+        mirrored = torch.from_numpy(distributed.select_rows(draw.random(count) < 0.5)).to(self.device)
         images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
-        numbers = {name: distributed.rows(drawn) for name, drawn in draw_passwords(draw, count).items()}
+        numbers = {name: distributed.select_rows(drawn) for name, drawn in draw_passwords(draw, count).items()}
         made = self._made(images, numbers)
         values = {"discriminators": self._update_discriminators(images, made)}
         values |= self._update_transformer(
@@ -146,14 +146,14 @@ class TransformerTask:
         self.discriminators.requires_grad_(False)
         values = self._values(images, made, numbers)
         self.discriminators.requires_grad_(True)
-        total = weighted(values, self.settings.losses)
+        total = weigh_losses(values, self.settings.losses)
         self.optimizers["hiding"].descend(total, share)
         return values | {"total": total}
 
     def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """The losses by the name of their weight."""
         pictures = torch.stack([images, *made.values()])
-        gray = distributed.rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.gray).to(self.device)
+        gray = distributed.select_rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.gray).to(self.device)
         pictures = torch.where(gray, pictures.mean(dim=2, keepdim=True), pictures)
         original, *others = self.identity(pictures.flatten(0, 1)).chunk(len(made) + 1)
         vectors = dict(zip(made, others, strict=True))
@@ -203,7 +203,7 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
     pictures = read_images(archive, job.people, settings.halvings)
     check_classifier(settings, pictures.shape[1])
     task = TransformerTask(settings, loaded("identity", job.backbones), pictures, job.seed)
-    network = training.averaged(task.network)
+    network = training.average(task.network)
     sources = to_float(read_images(archive, "validation", settings.halvings, SAMPLES))
     training.fit(task, settings.steps, lambda: samples(network, sources, job.seed))
     training.save({"network": network}, {"size": archive.facts["size"]}, TIED)
@@ -248,4 +248,4 @@ def samples(network: IdentityTransformer, images: np.ndarray, seed: int) -> np.n
     hidden = transformed(images, "anonymized")
     columns = [images, hidden, transformed(images, "other")]
     columns += [transformed(hidden, name) for name in ("recovered", "wrong", "wrong_too")]
-    return side_by_side(columns)
+    return arrange_columns(columns)

@@ -12,7 +12,7 @@ from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._memory import Remembered
 from masquerade.methods.ifadit.settings import IfaditSettings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import Tensor

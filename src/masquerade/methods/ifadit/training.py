@@ -17,9 +17,8 @@ from masquerade.methods.ifadit.rehearsal import Rehearsal
 from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
-from masquerade.training.phases import Phases
-from masquerade.training.training import Training, digest_of, side_by_side
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Phases, Training, arrange_columns, compute_digest
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +65,7 @@ def _first_phase_digest(settings: IfaditSettings, training: Training) -> str:
     """A digest of all that the first phase depends on: two trainings with equal digests have the same first phase."""
     knobs = settings.model_dump(mode="json", include=FIRST_PHASE, exclude_none=True)
     faces = training.archive.digest(training.job.people)
-    return digest_of(knobs, training.seed, faces, training.ties(*NEEDS))
+    return compute_digest(knobs, training.seed, faces, training.hash_backbones(*NEEDS))
 
 
 FIRST_PHASE = {
@@ -115,4 +114,4 @@ def samples(
     )  # fmt: skip
     back = [refine(draw(transform.inverse(corrected, key), again), public, mask) for key in (right, wrong)]
     columns = [images, draw(identity, attributes), public, *back]
-    return side_by_side(columns)
+    return arrange_columns(columns)

@@ -12,7 +12,7 @@ from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._inpainting import region
 from masquerade.methods.ldfa import LdfaSettings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 
 class LDFA(Method):

@@ -12,9 +12,9 @@ from masquerade.methods._inpainting.training import People, people
 from masquerade.methods.ldfa import LdfaSettings, PhaseSettings
 from masquerade.methods.ldfa.network import TIMES, LatentInpainter
 from masquerade.networks.inputs import device, embedded
-from masquerade.training.job import TrainingJob
 from masquerade.training.optimizers import Optimizers, cooldown_share
-from masquerade.training.training import Training, side_by_side
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Training, arrange_columns
 
 BETAS = (0.9, 0.99)
 ENCODED = 128  # pictures whose latent maps are computed at a time
@@ -103,7 +103,7 @@ def train(settings: LdfaSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged networks)."""
     training = Training(job, settings)
     task = LdfaTask(settings, people(training.archive, job.people, settings.size), job.seed)
-    network = training.averaged(task.network)
+    network = training.average(task.network)
     known = people(training.archive, "validation", settings.size, SAMPLES)
     first = settings.autoencoder.steps
     training.fit(task, first + settings.denoiser.steps, lambda: samples(network, known, job.seed), first=first)
@@ -122,4 +122,4 @@ def samples(network: LatentInpainter, people: People, seed: int) -> np.ndarray:
         noise = draw.standard_normal(network.encode(images).shape, dtype=np.float32)
         drawn = network(hidden, masks, images, torch.from_numpy(noise).to(where))
         columns.append(hidden + drawn * masks)
-    return side_by_side(columns)
+    return arrange_columns(columns)

@@ -13,7 +13,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
 from masquerade.methods.lreorg.settings import IDENTITY, Keyword, Keywords, LReOrgSettings
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -22,9 +22,9 @@ from masquerade.networks.cdfnet import CDFNet
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.inputs import in_batches, place
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
-from masquerade.training.optimizers import Optimizers, cooldown_share, weighted
-from masquerade.training.training import Training, side_by_side
+from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Training, arrange_columns
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class SwapTask:
         pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
         values = self._losses(rows, swapped, drawn)
-        total = weighted(values, settings.losses)
+        total = weigh_losses(values, settings.losses)
         share = cooldown_share(step, settings.steps, settings.cooldown)
         self.optimizers["network"].descend(total, share, settings.clip)
         kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
@@ -187,7 +187,7 @@ def train(settings: LReOrgSettings, job: TrainingJob) -> None:
     count = round(settings.inverted * settings.faces)
     photographs = inverted(training.archive, space, count, job) if inverts else None
     task = SwapTask(settings, space, loaded("identity", job.backbones), job.seed, photographs)
-    network = training.averaged(task.network)
+    network = training.average(task.network)
     training.fit(task, settings.steps, lambda: samples(network, task))
     training.save({"network": network}, {}, (*TIED, *inverts))
 
@@ -228,4 +228,4 @@ def samples(network: CDFNet, task: SwapTask) -> np.ndarray:
         _, swapped = network.fuse(losses.exchanged(key), residual, condition)
         shown = swapped[:count]
         columns.append(space.draw(space.generator.broadcast(shown) if shown.ndim == 2 else shown).numpy())
-    return side_by_side(columns)
+    return arrange_columns(columns)

@@ -10,7 +10,7 @@ from masquerade.core.keys import Secret, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.riddle import RiddleSettings, derive_password
-from masquerade.training.job import TrainingJob
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -18,10 +18,9 @@ from masquerade.methods.riddle.losses import Ranger
 from masquerade.methods.riddle.network import LatentEncryptor
 from masquerade.networks.inputs import embedded, in_batches, place
 from masquerade.training.checkpoints import Saved
-from masquerade.training.job import TrainingJob
-from masquerade.training.muon import Muon
-from masquerade.training.optimizers import cooldown_share, weighted
-from masquerade.training.training import Training, side_by_side
+from masquerade.training.optimizers import Muon, cooldown_share, weigh_losses
+from masquerade.training.settings import TrainingJob
+from masquerade.training.training import Training, arrange_columns
 
 TIED = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
 LPIPS_KNOB = "methods.riddle.params.losses.lpips"
@@ -64,7 +63,7 @@ class EncryptorTask:
         values = self._drawn(draw) if self.kind(step) else {}
         if self.settings.codes_alone:
             values |= self._codes_alone(draw)
-        total = weighted(values, weights)
+        total = weigh_losses(values, weights)
         self.network.zero_grad(set_to_none=True)
         total.backward()
         if self.settings.clip:
@@ -238,7 +237,7 @@ def train(settings: RiddleSettings, job: TrainingJob) -> None:
     training = Training(job, settings)
     archive, space = training.archive, LatentSpace({name: job.backbones[name] for name in ("generator", "inversion")})
     task = EncryptorTask(settings, space, loaded("identity", job.backbones), training.pictures(), job.seed)
-    network = training.averaged(task.network)
+    network = training.average(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
     training.fit(task, settings.steps, lambda: samples(network, space, sources))
     training.save({"network": network}, {}, TIED)
@@ -266,4 +265,4 @@ def samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) ->
     versions = [encrypted, network(codes, other), network(encrypted, right), network(encrypted, wrong),
              network(reinverted, right)]  # fmt: skip
     columns = [images, *(space.draw(part.cpu()).numpy() for part in versions)]
-    return side_by_side(columns)
+    return arrange_columns(columns)
