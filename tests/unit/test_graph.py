@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from masquerade.core.errors import AssetError, ParameterError
+from masquerade.core.errors import AssetError
 from masquerade.params import paths
 from masquerade.params.paths import Paths
 from masquerade.params.slices import Slice
@@ -216,24 +216,6 @@ class TestSubmission:
         monkeypatch.setattr(submission.launch, "check_partitions", checked.update)
         submission.prepare(graph.parameters.compute, submits=True, kept={})
         assert {"compute.light.partition", "compute.training.partition", "compute.inference.partition"} <= set(checked)
-
-
-@pytest.mark.parametrize("key", ["sclae", "scales", "methods", "image.size"])
-def test_unknown_key_of_snakemakes_configuration_is_refused_and_the_text_says_where_to_change_it(key):
-    with pytest.raises(ParameterError) as refused:
-        checks.check_config({"scale": "tiny", key: "tiny"})
-    assert f"sets '{key}', which nothing reads" in str(refused.value)
-    assert "Known: scale." in str(refused.value)
-    assert ("Did you mean 'scale'?" in str(refused.value)) == key.startswith("sc")
-    assert "params.yaml or in the overlay of its scale (scales/)" in str(refused.value)
-    checks.check_config({"scale": "tiny"})
-    checks.check_config({})
-
-
-@pytest.mark.parametrize("value", ["", None, 5, ["tiny"]])
-def test_scale_of_snakemakes_configuration_that_is_no_name_is_refused(value):
-    with pytest.raises(ParameterError, match=r"Give the name of a scale, such as `--config scale=tiny`"):
-        checks.check_config({"scale": value})
 
 
 def test_missing_file_from_outside_stops_a_build_and_says_what_to_do(monkeypatch):

@@ -71,6 +71,25 @@ def test_error_for_a_wrong_type_names_the_value(repository):
         loading.load(repository, "paper")
 
 
+@pytest.mark.parametrize(("config", "error"), [
+    ({"sclae": "tiny"}, r"--config or --configfile: unknown parameter 'sclae'. Did you mean 'scale'\?"),
+    ({"image": {"sise": 32}}, r"--config or --configfile: unknown parameter 'image.sise'. Did you mean 'size'\?"),
+    ({"image": 32}, r"--config or --configfile: 'image' is 32"),
+    ({"scale": "tyni"}, r"there is no scale 'tyni'. Did you mean 'tiny'"),
+    ({"scale": ["tiny"]}, r"there is no scale"),
+    ({"methods": {"no_such": None}}, r"--config or --configfile: 'methods.no_such' is null"),
+])  # fmt: skip
+def test_a_mistake_in_the_configuration_of_snakemake_is_refused_with_the_nearest_key(root, config, error):
+    with pytest.raises(ParameterError, match=error):
+        loading.load(root, None, config)
+
+
+def test_the_configuration_of_snakemake_comes_before_params_and_overlays(root):
+    parameters = loading.load(root, None, {"scale": "tiny", "measure": {"batch": 3}})
+    assert (parameters.scale, parameters.measure.batch) == ("tiny", 3)
+    assert parameters.measure.judges == loading.load(root, "tiny").measure.judges
+
+
 def test_missing_key_is_refused(repository):
     edit(repository, lambda tree: tree.pop("seeds"))
     edit(repository, lambda tree: tree.pop("seeds", None), "scales/mini.yaml")

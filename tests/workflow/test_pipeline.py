@@ -286,7 +286,7 @@ def test_jobs_take_their_packages_from_the_environment_and_not_from_pythonpath(f
 
 def test_misspelled_key_of_the_configuration_stops_before_any_job(planned):
     output = planned.snakemake("all", "--config", "sclae=mini", fails=True)
-    assert "sets 'sclae', which nothing reads. Did you mean 'scale'?" in output
+    assert "unknown parameter 'sclae'. Did you mean 'scale'?" in output
     assert "Traceback" not in output
 
 

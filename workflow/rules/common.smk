@@ -35,9 +35,8 @@ from snakemake.logging import logger
 
 try:
     checks.check_place(ROOT)
-    checks.check_config(config)
     checks.check_experiment(ROOT)
-    GRAPH = Graph(ROOT, config.get("scale"), lambda path: snakemake_internals.announce_file(workflow, path))
+    GRAPH = Graph(ROOT, announce=lambda path: snakemake_internals.announce_file(workflow, path), config=config)
 except MasqueradeError as error:
     raise WorkflowError(str(error))
 
@@ -77,7 +76,7 @@ if PARAMETERS.rehearsal:
     logger.info(f"Scale {SCALE} is a rehearsal: it makes no tables, figures, claims, scores or report.")
 if workflow.is_main_process:
     try:
-        if "scale" not in config:
+        if not config:
             versioning.ignore_private(PARAMETERS.private, ROOT)
         if settled := local_records.settle(SCALE, ROOT):
             logger.info(settled)
@@ -117,7 +116,7 @@ def before_jobs():
 
 def after_jobs(outcome):
     """Publish the runs. After a success, record the build, if DVC did not start it: then its stage does so."""
-    own_scale = "scale" not in config and not PARAMETERS.rehearsal
+    own_scale = not config and not PARAMETERS.rehearsal
     record = outcome == "success" and own_scale and versioning.OF_DVC not in os.environ
     commands = [[sys.executable, "workflow/scripts/finish.py", step] for step in ["publish", "record"][: 1 + record]]
     for process in [subprocess.Popen(command) for command in commands]:  # both at the same time

@@ -22,22 +22,28 @@ from masquerade.params.overlays import chain, overlay
 from masquerade.params.parameters import Parameters, trained_with
 from masquerade.params.yaml_files import read
 
+CONFIG = "--config or --configfile"
+"""The name of what Snakemake's command line sets, in the place of a file."""
+
 
 def scales(root: Path = Path()) -> list[str]:
     """The scales that have an overlay."""
     return sorted(path.stem for path in (root / SCALES).glob("*.yaml"))
 
 
-def load(root: Path = Path(), scale: str | None = None) -> Parameters:
+def load(root: Path = Path(), scale: str | None = None, config: Mapping[str, Any] | None = None) -> Parameters:
     """The parameters of the repository at ``root``: params.yaml with the overlay of ``scale``.
 
-    ``scale``: None takes the key ``scale`` of params.yaml. Raises ParameterError, which lists every mistake.
+    ``scale``: None takes the key ``scale`` of params.yaml. ``config``: one more overlay, on top of the others, that of
+    Snakemake's ``--config`` and ``--configfile``; its key ``scale`` names the scale. Raises ParameterError, which lists
+    every mistake.
     """
     base = read(root / PARAMS)
-    scale = scale or base.get("scale")
+    changes = dict(config or {})
+    scale = changes.pop("scale", scale or base.get("scale"))
     if scale not in scales(root):
         raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {suggest_nearest(str(scale), scales(root))}")
-    layers = layers_of(scale, root)
+    layers = {**layers_of(scale, root), CONFIG: changes}
     merged = base
     for file, layer in layers.items():
         _check_removals(merged, layer, file)

@@ -1,12 +1,12 @@
 """Checks before a build runs: files from outside that are missing or damaged, cells that are left out, hidden knobs."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from masquerade import assets
 from masquerade.core import discovery, fingerprints
-from masquerade.core.errors import AssetError, MasqueradeError, ParameterError, suggest_nearest
+from masquerade.core.errors import AssetError, MasqueradeError, ParameterError
 from masquerade.lineage import revision
 from masquerade.params import blocks, loading, overlays, yaml_files
 from masquerade.pipeline.graph import Graph
@@ -14,8 +14,6 @@ from masquerade.pipeline.graph import Graph
 FORBIDDEN = ':"$`\\%{}\n'
 """`:` divides PATH, scripts expand `$` and the backtick within quotes, SLURM expands `%`, and Snakemake braces."""
 COMMAND = "`masquerade assets list`"
-SCALE = "scale"
-"""The only key of Snakemake's configuration that the workflow reads."""
 BASELINE = "DVC_EXP_BASELINE_REV"
 """`dvc exp run` sets this variable: the commit from which the experiment starts."""
 
@@ -27,22 +25,6 @@ def check_place(root: Path) -> None:
             f"The path of this repository, {str(root)!r}, has the character {' '.join(map(repr, wrong))}, which the "
             "shell, PATH, SLURM or Snakemake would read as something else. Move the repository to a path without "
             f"{' '.join(FORBIDDEN[:-1])} and line breaks, and run `make environment`. Spaces, ' and & are fine."
-        )
-
-
-def check_config(config: Mapping[str, object]) -> None:
-    """Raise ParameterError if Snakemake's ``config`` has another key than SCALE, or a scale that is no name."""
-    for key in config:
-        if key != SCALE:
-            raise ParameterError(
-                f"--config or --configfile sets '{key}', which nothing reads. {suggest_nearest(key, [SCALE])} Change "
-                f"every other parameter in {blocks.PARAMS} or in the overlay of its scale ({blocks.SCALES}/), or write "
-                "an overlay of your own and name it: `--config scale=NAME`."
-            )
-    if SCALE in config and not (isinstance(config[SCALE], str) and config[SCALE]):
-        raise ParameterError(
-            f"--config or --configfile sets scale to {config[SCALE]!r}. Give the name of a scale, such as "
-            f"`--config scale=tiny`, or leave it out: then `scale:` in {blocks.PARAMS} counts."
         )
 
 

@@ -4,7 +4,7 @@
 A method that takes ``wildcards`` is an input function: any object with the wildcards as attributes will do.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,14 @@ class Graph:
     ``announce`` is called with each file that planning writes. Raises MasqueradeError if the parameters are wrong.
     """
 
-    def __init__(self, root: Path, scale: str | None = None, announce: Callable[[str], None] = lambda path: None):
-        self.parameters = loading.load(root, scale)
+    def __init__(
+        self,
+        root: Path,
+        scale: str | None = None,
+        announce: Callable[[str], None] = lambda path: None,
+        config: Mapping[str, Any] | None = None,
+    ):
+        self.parameters = loading.load(root, scale, config)
         self.scale = self.parameters.scale
         self.paths = Paths(self.scale)
         self.all_cells = matrix.cells(self.parameters)
