@@ -18,7 +18,6 @@ from masquerade.papers import (
     face_selection,
     figure_declarations,
     figures,
-    label_placement,
     reference,
     tables,
     tradeoffs,
@@ -226,17 +225,17 @@ class TestTradeoffs:
         notes = self.drawn(tmp_path, monkeypatch, []).axes[-1].texts[0].get_text()
         assert notes.startswith("Nothing was measured.")
 
-    @pytest.mark.parametrize("seed", range(3))
-    def test_no_label_covers_a_point_or_another_label(self, seed):
-        random = np.random.default_rng(seed)
-        points = random.normal(size=(22, 2)) * 40 + 200
-        sizes, marks = np.stack([random.uniform(15, 60, 22), np.full(22, 8.0)], 1), np.hstack([points - 3, points + 3])
-        frame = np.array([0.0, 0.0, 400.0, 400.0])
-        boxes = label_placement.placed(points, sizes, marks, np.full(22, label_placement.COVERED), frame)
-        assert np.allclose(boxes[:, 2:] - boxes[:, :2], sizes)
-        assert not label_placement._overlap(boxes, marks).any()
-        assert (label_placement._overlap(boxes, boxes) == np.eye(22, dtype=bool)).all()
-        assert not label_placement._outside(boxes, frame).any()
+    def test_labels_stand_apart_beside_the_plot_in_the_order_of_their_points(self):
+        ax = Figure(figsize=(8, 5)).add_subplot()
+        numbers = np.random.default_rng(0).normal(size=(22, 2)).round(1)
+        points = [tradeoffs.Point(str(y), False, x, y, (x, x), (y, y), None, 1) for x, y in numbers]
+        ax.plot(*numbers.T)
+        tradeoffs._labels(ax, points, ["black"] * 22)
+        labels = sorted((text.xyann[1], float(text.get_text())) for text in ax.texts)
+        assert [height for _, height in labels] == sorted(numbers[:, 1])
+        assert min(np.diff([place for place, _ in labels])) >= tradeoffs.ROW - 1e-9
+        assert all(text.xyann[0] > 1 for text in ax.texts)
+        assert labels[-1][0] <= 1
 
 
 class TestGrids:
@@ -244,7 +243,7 @@ class TestGrids:
         figure = reference.load(written(tmp_path, GRID, "figure6"))
         files = [[tmp_path / f"{name}.{ending}" for ending in figure.endings] for name in "ab"]
         for outputs in files:
-            figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs)
+            figures.grid(figure, figures.GridArchives(*pictures), SKIPPED, CONTEXT, outputs)
         assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
         pixels = np.asarray(Image.open(files[0][0]).convert("L"))
         tile, gap, head = 192, 6, 42  # 6 screen pixels for each of the 32 pixels of a picture
@@ -260,14 +259,16 @@ class TestGrids:
         monkeypatch.setattr(figures.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
         figure = reference.load(written(tmp_path, GRID, "figure6"))
         for private in (False, True):
-            figures.grid(figure, *pictures, SKIPPED, CONTEXT, [], private=private)
+            figures.grid(figure, figures.GridArchives(*pictures, private=private), SKIPPED, CONTEXT, [])
         assert [sum(len(ax.images) for ax in drawing.axes) > 0 for drawing in drawn] == [True, False]
         assert "No image of" in " ".join(text.get_text() for text in drawn[1].texts)
 
     def test_a_column_without_any_picture_is_named_in_the_notes_with_its_reason(self, tmp_path, pictures, monkeypatch):
         drawn = []
         monkeypatch.setattr(figures.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
-        figures.grid(reference.load(written(tmp_path, GRID, "figure6")), *pictures, SKIPPED, CONTEXT, [])
+        figures.grid(
+            reference.load(written(tmp_path, GRID, "figure6")), figures.GridArchives(*pictures), SKIPPED, CONTEXT, []
+        )
         titles = [ax.get_title() for ax in drawn[0].axes if ax.get_title()]
         assert titles == ["original", "e = 6", "e = 10"]
         notes = " ".join(" ".join(text.get_text().split()) for text in drawn[0].texts)
@@ -420,7 +421,7 @@ class TestAttempts:
         for factor in (0.5, 2):
             figure = reference.load(written(tmp_path, text + columns % factor))
             outputs = [tmp_path / "difference.png"]
-            figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs, attempts=[attempts])
+            figures.grid(figure, figures.GridArchives(*pictures, attempts=[attempts]), SKIPPED, CONTEXT, outputs)
             shown[factor] = np.asarray(Image.open(outputs[0]).convert("L"))[42 + 96, 6 + 192 + 6 + 96]
         assert shown == {0.5: pytest.approx(0.5 * (255 - 50), abs=1), 2: 255}  # of f2: 50 in the place of 255
 
@@ -435,7 +436,7 @@ class TestAttempts:
         text = GRID.replace("closest_to_mean", "first").split("columns:")[0] + "columns:\n" + columns
         figure = reference.load(written(tmp_path, text))
         outputs = [tmp_path / "attempts.png"]
-        figures.grid(figure, *pictures, SKIPPED, CONTEXT, outputs, attempts=[attempts])
+        figures.grid(figure, figures.GridArchives(*pictures, attempts=[attempts]), SKIPPED, CONTEXT, outputs)
         pixels = np.asarray(Image.open(outputs[0]).convert("L"))
         tile, gap, head = 192, 6, 42
         for column, shade in enumerate((255, 50, 81)):  # pictures of f2: f0 has no attempt

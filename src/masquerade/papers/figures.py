@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,48 +170,56 @@ def _axis(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells,
     return f"{figure.axis} ({', '.join(stated)})" if stated and places else figure.axis
 
 
-def grid(
-    figure: Grid,
-    source: FaceArchive,
-    derived: Sequence[FaceArchive],
-    skipped: Mapping[Setting, str],
-    context: Context,
-    outputs: Sequence[Path],
-    distances: face_selection.Distances | None = None,
-    attempts: Sequence[FaceArchive] = (),
-    private: bool = False,
-) -> None:
-    """Draw faces: the original first, then the picture of each method. A refusal is a gray tile with its reason.
+@dataclass(frozen=True)
+class GridArchives:
+    """The images behind a grid.
 
-    The notes name columns that have no picture, and why. ``private``: no picture is drawn, and the notes say why.
-    ``source``: the archive of the originals. ``derived``: the anonymized archives, any seeds, in any order.
-    ``attempts``: the archives of further pictures of the same faces, for columns that show one. A column may show its
-    `difference` to the original.
-    ``distances``: see `face_selection.distances`; None if the figure does not use them. Of several seeds the figure
-    shows the draw whose distance is closest to the face's mean, or the first.
+    ``source``: the originals. ``derived``: the anonymized faces, any seeds, in any order. ``attempts``: further images
+    of the same faces, for columns that show one. ``distances``: see `face_selection.distances`; None if the figure does
+    not use them. ``private``: no image may be drawn.
     """
-    archives, attempt_archives = face_selection.by_variant(derived), face_selection.by_variant(attempts)
-    declared_columns = _columns(figure, archives, skipped, context, attempt_archives)
+
+    source: FaceArchive
+    derived: Sequence[FaceArchive]
+    attempts: Sequence[FaceArchive] = ()
+    distances: face_selection.Distances | None = None
+    private: bool = False
+
+    def originals(self, ids: Sequence[str]) -> np.ndarray:
+        """The original images of these faces, float32 (N, 3, H, W) in [-1, 1]."""
+        return self.source.load(rows=self.source.index.set_index("id", drop=False).loc[list(ids)]).images
+
+
+def grid(
+    figure: Grid, images: GridArchives, skipped: Mapping[Setting, str], context: Context, outputs: Sequence[Path]
+) -> None:
+    """Draw faces: the original first, then the image of each method. A refusal is a gray tile with its reason.
+
+    The notes name columns that have no image, and why; of private images they say why none is drawn. A column may show
+    its `difference` to the original. Of several seeds the figure shows the draw whose distance is closest to the face's
+    mean, or the first.
+    """
+    archives, attempts = (face_selection.by_variant(part) for part in (images.derived, images.attempts))
+    declared_columns = _columns(figure, archives, skipped, context, attempts)
     columns = [column for column in declared_columns if not column[-1]]
-    ids = face_selection.faces(figure, source, distances, attempts)
-    originals = source.index.set_index("id", drop=False)
-    side = source.load(rows=originals.loc[ids[:1]]).images.shape[-1]
+    ids = face_selection.faces(figure, images.source, images.distances, images.attempts)
+    notes = [context.about(figure), _left_out(declared_columns), figure.note]
+    if images.private:
+        ids, notes = ids[:1], [sharing.withheld(context.dataset(figure.dataset)), *notes]
+    originals = images.originals(ids)
     with canvas.style():
-        notes = [context.about(figure), _left_out(declared_columns), figure.note]
-        if private:
-            ids, notes = ids[:1], [sharing.withheld(context.dataset(figure.dataset)), *notes]
         drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)
-        for face, row in zip(ids, tiles, strict=True):
-            original = source.load(rows=originals.loc[[face]]).images[0]
-            _tile(row[0], NOT_SHOWN if private else original)
+        for face, original, row in zip(ids, originals, tiles, strict=True):
+            _tile(row[0], NOT_SHOWN if images.private else original)
             for (_, key, declared, _), ax in zip(columns, row[1:], strict=True):
-                if private:
-                    picture: np.ndarray | str = NOT_SHOWN
+                if images.private:
+                    image: np.ndarray | str = NOT_SHOWN
                 elif declared.attempt:
-                    picture = face_selection.attempt(face, attempt_archives[key], declared)
+                    image = face_selection.attempt(face, attempts[key], declared)
                 else:
-                    picture = face_selection.draw(face, archives[key], key, distances)
-                _tile(ax, difference(picture, original, declared.difference) if declared.difference else picture)
+                    image = face_selection.draw(face, archives[key], key, images.distances)
+                _tile(ax, difference(image, original, declared.difference) if declared.difference else image)
+        side = originals.shape[-1]
         canvas.save(drawing, outputs, dpi=side * max(1, 192 // side))
 
 

@@ -1,4 +1,4 @@
-"""Trade-offs: the points of privacy against utility, which the report plots too, and the figure of them.
+"""Trade-offs: the figure of privacy against utility, one point for each method.
 
 The line between both points of a method shows how much privacy the naive attacker reports that is not there. The same
 inputs give the same bytes.
@@ -14,23 +14,21 @@ import numpy as np
 
 from masquerade.core import canvas
 from masquerade.core.canvas import COLORS, FAINT, INK
-from masquerade.papers import evasion, label_placement
+from masquerade.papers import evasion
 from masquerade.papers.context import Context
-from masquerade.papers.declarations import Measure
-from masquerade.papers.figure_declarations import Axis, Tradeoff
-from masquerade.papers.label_placement import COVERED
-from masquerade.papers.measured import Cells, Measured
+from masquerade.papers.figure_declarations import Axis, MethodVariant, Tradeoff
+from masquerade.papers.measured import Cells
 from masquerade.params.matrix import Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDE, HIGH, LEGEND = 7.4, 5.4, 0.2
+WIDE, HIGH, LEGEND = 8.4, 5.4, 0.2
 """Of the sheet, the plot and its legend, in inches."""
 MARK, SMALL, LETTERS = 6.0, 4.6, 7.0
 """The size of a filled point, of a hollow one, and of the letters of a label, in typographic points."""
-LINE = 12.0
-"""The cost of a label that covers a bar or a line; `COVERED` is that of covering a point."""
+ROW, MARGIN = 0.032, 1.03
+"""The least distance of two labels, and where their column begins, in heights and widths of the plot."""
 Ends = tuple[float, float]
 
 
@@ -38,7 +36,6 @@ Ends = tuple[float, float]
 class Point:
     """One setting: its place, the ends of both intervals, and its privacy under the naive attacker if there is one."""
 
-    setting: Setting
     title: str
     control: bool
     x: float
@@ -46,22 +43,8 @@ class Point:
     across: Ends
     up: Ends
     naive: float | None
-    measured: tuple[Measured, Measured, Measured]
-    """The numbers behind x, y and ``naive``."""
-
-
-def measured_point(
-    setting: Setting, title: str, control: bool, measures: Sequence[Measure | None], cells: Cells, context: Context
-) -> Point | str:
-    """The point of one setting, or the reason why it has none: one of both numbers is missing.
-
-    ``measures``: of utility, of privacy, and of privacy under the naive attacker, if that is drawn.
-    """
-    x, y, naive = (cells.measured(setting, measure, context) if measure else Measured() for measure in measures)
-    if x.value is None or y.value is None:
-        return x.reason if x.value is None else y.reason
-    across, up = x.interval or (x.value, x.value), y.interval or (y.value, y.value)
-    return Point(setting, title, control, x.value, y.value, across, up, naive.value, (x, y, naive))
+    images: int
+    """The number of images behind y."""
 
 
 def tradeoff(
@@ -85,11 +68,8 @@ def tradeoff(
             _mark(ax, point, color)
         _front(ax, figure, points)
         _axes(ax, figure)
-        _legend(below)
-        drawing.axes[-1].texts[0].set_in_layout(False)  # the notes: they may be wider than the plot
-        drawing.draw_without_rendering()  # the layout: labels need the final places
-        drawing.set_layout_engine("none")
         _labels(ax, points, colors)
+        _legend(below)
         canvas.save(drawing, outputs, dpi=200)
 
 
@@ -97,18 +77,27 @@ def _points(
     figure: Tradeoff, cells: Cells, skipped: Mapping[Setting, str], context: Context
 ) -> tuple[list[Point], dict[str, str], tuple[int, ...]]:
     """The points, the reason for each title without one, and the different numbers of pictures behind the points."""
-    dataset, measures = context.dataset(figure.dataset), (figure.utility, figure.privacy, figure.naive)
     points: list[Point] = []
     reasons: dict[str, str] = {}
     for entry in (*figure.settings, *figure.controls):
-        key = (dataset, entry.method, entry.variant)
-        made = measured_point(key, entry.title, entry in figure.controls, measures, cells, context)
-        if isinstance(made, Point):
-            points.append(made)
+        setting = (context.dataset(figure.dataset), entry.method, entry.variant)
+        point = _point(figure, entry, setting, cells, context)
+        if isinstance(point, Point):
+            points.append(point)
         else:
-            reasons[entry.title] = made if key in cells else skipped.get(key, "it has no metrics")
-    over = {point.measured[1].over // point.measured[1].seeds for point in points}
-    return points, reasons, tuple(sorted(over))
+            reasons[entry.title] = point if setting in cells else skipped.get(setting, "it has no metrics")
+    return points, reasons, tuple(sorted({point.images for point in points}))
+
+
+def _point(figure: Tradeoff, entry: MethodVariant, setting: Setting, cells: Cells, context: Context) -> Point | str:
+    """The point of one setting, or the reason why it has none: one of both numbers is missing."""
+    x, y, naive = (
+        cells.measured(setting, measure, context) for measure in (figure.utility, figure.privacy, figure.naive)
+    )
+    if x.value is None or y.value is None:
+        return x.reason if x.value is None else y.reason
+    across, up = x.interval or (x.value, x.value), y.interval or (y.value, y.value)
+    return Point(entry.title, entry in figure.controls, x.value, y.value, across, up, naive.value, y.over // y.seeds)
 
 
 def _mark(ax: "Axes", point: Point, color: str) -> None:
@@ -164,45 +153,19 @@ def _legend(below: "Axes") -> None:
 
 
 def _labels(ax: "Axes", points: Sequence[Point], colors: Sequence[str]) -> None:
-    """The titles beside their points, each with a thin leader if it is not next to its point."""
-    if not points:
-        return
-    from matplotlib.patheffects import withStroke
-
-    unit = ax.figure.dpi / 72
-    halo = [withStroke(linewidth=2.2, foreground="white")]
-    texts = [ax.text(0, 0, point.title, fontsize=LETTERS, color=INK, va="center", ha="center", path_effects=halo)
-             for point in points]  # fmt: skip
-    sizes = np.array([(box.width, box.height) for box in (text.get_window_extent() for text in texts)]) / unit
-    at = ax.transData.transform([(point.x, point.y) for point in points]) / unit
-    obstacles, weights = _obstacles(ax, points, unit)
-    boxes = label_placement.placed(at, sizes, obstacles, weights, np.array(ax.get_window_extent().extents) / unit)
-    to_data = ax.transData.inverted()
-    for text, box, point, color in zip(texts, boxes, at, colors, strict=True):
-        x, y = to_data.transform((box[:2] + box[2:]) / 2 * unit)
-        text.set_position((x, y))
-        end = label_placement.nearest(box[None], point)[0]
-        if np.linalg.norm(end - point) > MARK:
-            ax.plot(*to_data.transform(np.stack([point, end]) * unit).T, color=color, lw=0.5, zorder=1.5)
-
-
-def _obstacles(ax: "Axes", points: Sequence[Point], unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes of all points and lines, (M, 4), in typographic points, and the cost of covering each, (M,)."""
-    boxes, weights = [], []
-
-    def add(xs: Ends, ys: Ends, room: float, weight: float) -> None:
-        ends = ax.transData.transform(np.stack([xs, ys], axis=1)) / unit
-        boxes.append(np.concatenate([ends.min(axis=0) - room, ends.max(axis=0) + room]))
-        weights.append(weight)
-
-    for point in points:
-        add((point.x, point.x), (point.y, point.y), MARK / 2, COVERED)
-        add(point.across, (point.y, point.y), 0.5, LINE)
-        add((point.x, point.x), point.up, 0.5, LINE)
-        if point.naive is not None:
-            add((point.x, point.x), (point.naive, point.naive), SMALL / 2, COVERED)
-            add((point.x, point.x), (point.y, point.naive), 0.5, LINE)
-    return np.array(boxes), np.array(weights)
+    """The titles in a column beside the plot, in the order of the heights of their points, each with a leader."""
+    ax.get_xlim(), ax.get_ylim()  # sets the limits, from which the heights follow
+    heights = np.array([ax.transLimits.transform((point.x, point.y))[1] for point in points])
+    order = np.argsort(heights, kind="stable")
+    rows = ROW * np.arange(len(points))
+    places = np.maximum.accumulate(heights[order] - rows) + rows  # at least a row apart
+    places = np.minimum(places, 1 - rows[::-1])  # and the last one no higher than the plot
+    for number, place in zip(order, places, strict=True):
+        ax.annotate(
+            points[number].title, (points[number].x, points[number].y), (MARGIN, place), textcoords="axes fraction",
+            fontsize=LETTERS, color=INK, va="center", zorder=1.5, annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colors[number], "lw": 0.4, "alpha": 0.7, "relpos": (0, 0.5), "shrinkA": 1},
+        )  # fmt: skip
 
 
 def _notes(
