@@ -164,7 +164,7 @@ def _labels(ax: "Axes", points: Sequence[Point], colors: Sequence[str]) -> None:
         ax.annotate(
             points[number].title, (points[number].x, points[number].y), (MARGIN, place), textcoords="axes fraction",
             fontsize=LETTERS, color=INK, va="center", zorder=1.5, annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colors[number], "lw": 0.4, "alpha": 0.7, "relpos": (0, 0.5), "shrinkA": 1},
+            arrowprops={"arrowstyle": "-", "color": colors[number], "lw": 0.4, "alpha": 0.7, "relpos": (0, 0.5)},
         )  # fmt: skip
 
 
