@@ -21,7 +21,7 @@ from masquerade.backbones import loaded as loaded_backbone
 from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augmented
 from masquerade.core import seeding
 from masquerade.core.images import to_float
-from masquerade.networks.inputs import folded, in_batches
+from masquerade.networks.inputs import apply_in_batches, folded
 from masquerade.networks.ir_se import ArcMargin
 from masquerade.training import checkpoints
 from masquerade.training.optimizers import Optimizers, warmup_cosine_share
@@ -74,7 +74,7 @@ class AttackTask:
 
 def embedder(network: nn.Module) -> EmbeddingsOf:
     """A network as a function of pictures float32 (N, 3, H, W) in [-1, 1] -> embeddings float32 (N, D)."""
-    return lambda images: in_batches(network, AT_ONCE, images).numpy()
+    return lambda images: apply_in_batches(network, AT_ONCE, images).numpy()
 
 
 def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:

@@ -14,7 +14,7 @@ from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.core.settings import NoParameters
 from masquerade.judges.pixels import Pixels
-from masquerade.networks.inputs import AT_ONCE, in_batches, place
+from masquerade.networks.inputs import AT_ONCE, apply_in_batches, place
 from masquerade.networks.restorer import Restorer
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Optimizers, warmup_cosine_share
@@ -85,7 +85,7 @@ def loaded(checkpoint: Path) -> Pictures:
 
 
 def _function(network: Restorer) -> Pictures:
-    return lambda images: in_batches(network, AT_ONCE, images).numpy()
+    return lambda images: apply_in_batches(network, AT_ONCE, images).numpy()
 
 
 def strongest(

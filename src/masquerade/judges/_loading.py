@@ -12,7 +12,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import folded, piecewise, pixels, place
+from masquerade.networks.inputs import apply_in_batches, folded, pixels, place
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +39,7 @@ class TrainedJudge(Judge):
         self._network = place(folded(discovery.load("backbones", name).load(backbones[name])))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images, at_once=AT_ONCE)
+        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
 
     @abstractmethod
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:

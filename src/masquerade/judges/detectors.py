@@ -10,7 +10,7 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import device, load_weights, piecewise, pixels, place
+from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, load_weights, pixels, place
 
 HAAR_SIDE = 96
 HAAR_LEAST = 3 * HAAR_SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
@@ -55,7 +55,7 @@ class Haar(Judge):
 
 MTCNN_SIDE = 128  # pixels; the input of the last network is 48 x 48
 MTCNN_LEAST = 3 * MTCNN_SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
-AT_ONCE = 16  # pictures in a batch: more take longer, where freed memory goes back to the kernel
+MTCNN_AT_ONCE = 16  # pictures in a batch: more take longer, where freed memory goes back to the kernel
 THRESHOLDS = (0.6, 0.7, 0.7)  # of the three networks, as published
 FACTOR = 0.709  # from one size of the picture to the next, as published
 
@@ -108,7 +108,7 @@ class Mtcnn(Judge):
         return boxes[boxes[:, 4] >= probability, :4]
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images, at_once=AT_ONCE)
+        return apply_in_batches(self._measure, MTCNN_AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         boxes, points = self._detect(np.stack(pixels(images, MTCNN_SIDE)), MTCNN_LEAST)
@@ -167,7 +167,7 @@ class FaceAlignment(Judge):
         )
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images)
+        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch

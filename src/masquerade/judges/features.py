@@ -13,7 +13,7 @@ from masquerade.judges import Judge
 from masquerade.judges._loading import PublishedJudge
 from masquerade.networks import lpips
 from masquerade.networks.efficientnet_lite_internals import MEAN, STD, quick_network
-from masquerade.networks.inputs import device, pictures_at_once, piecewise, place, tensor
+from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, pictures_at_once, place, tensor
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class InceptionV3(PublishedJudge):
         return network
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images)
+        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
@@ -105,7 +105,7 @@ class EfficientnetLite0(Judge):
         self._network: Any = place(quick_network(0))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images, at_once=pictures_at_once(self.params.size))
+        return apply_in_batches(self._measure, pictures_at_once(self.params.size), images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         signal = tensor(images, self.params.size, MEAN, STD).to(device())
@@ -155,7 +155,7 @@ class Lpips(PublishedJudge):
         return lpips.network(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return {} if reference is None else piecewise(self._measure, images, reference)
+        return {} if reference is None else apply_in_batches(self._measure, AT_ONCE, images, reference, as_arrays=True)
 
     def _measure(self, images: np.ndarray, reference: np.ndarray) -> dict[str, np.ndarray]:
         import torch

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from masquerade.judges._loading import ARCFACE_CROP, MTCNN_CROP, PublishedJudge, TrainedJudge, cut
-from masquerade.networks.inputs import device, piecewise
+from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device
 
 if TYPE_CHECKING:
     import torch
@@ -64,7 +64,7 @@ class FaceNet(PublishedJudge):
         return weight_files.load(InceptionResnetV1(), weights, path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images)
+        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
@@ -122,7 +122,7 @@ class Arcface(PublishedJudge):
         return published_weights.recognizer(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images)
+        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
@@ -155,7 +155,7 @@ class Adaface(PublishedJudge):
         return weight_files.load(ModuleDict({"model": AdaFaceIR()}), weights, path)["model"]
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images)
+        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
@@ -186,7 +186,7 @@ class Faceres(PublishedJudge):
         return mobile_embedder.load(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return piecewise(self._measure, images)
+        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch

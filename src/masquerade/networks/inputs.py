@@ -20,7 +20,7 @@ Network = TypeVar("Network", bound="torch.nn.Module")
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """The usual normalization of networks that were trained on ImageNet, for RGB in [0, 1]."""
 AT_ONCE = 4
-"""Pictures in a batch of `piecewise`, for a network with large maps. The activations fit in the processor's cache,
+"""Images in a batch of `apply_in_batches`, for a network with large maps. The activations fit in the processor's cache,
 which is two to three times as fast as batches of 32.
 """
 PIXELS_AT_ONCE = 16 * 96 * 96
@@ -94,49 +94,39 @@ def differentiated(network: "torch.nn.Module") -> "torch.nn.Module":
     return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
-def piecewise(
-    function: Callable[..., dict[str, np.ndarray]], *images: np.ndarray, at_once: int = AT_ONCE
-) -> dict[str, np.ndarray]:
-    """Call ``function`` on ``at_once`` pictures at a time, in PyTorch's inference mode, and join the results."""
-    import torch
+def apply_in_batches(
+    function: Callable[..., Any], size: int, *batch: "np.ndarray | torch.Tensor", as_arrays: bool = False
+) -> Any:
+    """Apply ``function`` to ``size`` rows of each of ``batch`` at a time, without gradients, and join the results.
 
-    with torch.inference_mode():
-        parts = [
-            function(*(array[start : start + at_once] for array in images))
-            for start in range(0, len(images[0]), at_once)
-        ]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def in_batches(function: Callable[..., Any], size: int, *batch: "np.ndarray | torch.Tensor") -> Any:
-    """Apply ``function`` to ``size`` rows of each of ``batch`` at a time, on `device`, without gradients.
-
-    ``function`` returns a tensor or a sequence of tensors with one row for each row of its input. Returns the same,
-    joined, on the CPU.
+    ``function`` gets tensors on `device`; images uint8 (N, H, W, 3) as float32 (N, 3, H, W) in [-1, 1]. With
+    ``as_arrays`` it gets the rows as they are, as a judge does, which prepares its images itself. It returns a tensor,
+    a sequence of tensors or a dictionary of arrays, with one row for each row of its input. Returns the same, joined;
+    tensors on the CPU.
     """
     import torch
 
-    results, single = [], False
+    results = []
     with torch.no_grad():
-        for parts in zip(*(torch.as_tensor(array).split(size) for array in batch), strict=True):
-            made = function(*(part.to(device()) for part in parts))
-            single = isinstance(made, torch.Tensor)
-            results.append([part.cpu() for part in ([made] if single else made)])
-    joined = [torch.cat(parts) for parts in zip(*results, strict=True)]
-    return joined[0] if single else joined
+        for start in range(0, max(1, len(batch[0])), size):
+            parts = [array[start : start + size] for array in batch]
+            results.append(function(*(parts if as_arrays else map(_to_device, parts))))
+    if isinstance(results[0], dict):
+        return {name: np.concatenate([part[name] for part in results]) for name in results[0]}
+    if isinstance(results[0], torch.Tensor):
+        return torch.cat([part.cpu() for part in results])
+    return [torch.cat([part.cpu() for part in parts]) for parts in zip(*results, strict=True)]
 
 
-def embedded(network: Callable[..., "torch.Tensor"], pictures: np.ndarray, size: int = 256) -> "torch.Tensor":
-    """The results of a network for pictures uint8 (N, H, W, 3), ``size`` at a time, without gradients; on the CPU."""
+def _to_device(rows: "np.ndarray | torch.Tensor") -> "torch.Tensor":
     import torch
 
-    parts = (to_float(pictures[start : start + size]) for start in range(0, len(pictures), size))
-    with torch.no_grad():
-        return torch.cat([network(torch.from_numpy(part).to(device())).cpu() for part in parts])
+    images = isinstance(rows, np.ndarray) and rows.dtype == np.uint8 and rows.ndim == 4
+    return torch.as_tensor(to_float(rows) if images else rows).to(device())
 
 
 def pictures_at_once(side: int) -> int:
-    """For `piecewise`: how many pictures of ``side`` pixels are a quick batch of a network like MobileNetV2.
+    """For `apply_in_batches`: how many pictures of ``side`` pixels are a quick batch of a network like MobileNetV2.
 
     Calls take most of the time of a smaller batch; the activations of a larger one do not fit in the processor's cache.
     It is a power of 2, as ``measure.batch`` is: PyTorch prepares each convolution anew for a remainder.

@@ -11,11 +11,11 @@ from masquerade.assets.packaged import packaged
 from masquerade.networks.inputs import (
     IMAGENET_MEAN,
     IMAGENET_STD,
+    apply_in_batches,
     device,
     folded,
     load_weights,
     pictures_at_once,
-    piecewise,
     place,
     tensor,
 )
@@ -83,7 +83,7 @@ class MobileNetFeatures:
         """
         known: dict[bytes, Activations] = {}
         given = [images] if reference is None else [images, reference]
-        return piecewise(partial(self._measure, known), *given, at_once=pictures_at_once(self.size))
+        return apply_in_batches(partial(self._measure, known), pictures_at_once(self.size), *given, as_arrays=True)
 
     def _measure(
         self, known: "dict[bytes, Activations]", images: np.ndarray, reference: np.ndarray | None = None

@@ -22,7 +22,7 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.images import FaceArchive, Faces, to_float
 from masquerade.core.people import in_hashed_order
 from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
-from masquerade.networks.inputs import in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.params.informed import UtilitySettings
 from masquerade.training import loop
 from masquerade.training.optimizers import Optimizers, cooldown_share
@@ -170,9 +170,9 @@ def _tested(
     landmarker: Landmarker, detector: GridDetector, test: Annotated, rows: pd.DataFrame, known: np.ndarray
 ) -> pd.DataFrame:
     images, size = to_float(test.pictures), test.pictures.shape[1]
-    points = in_batches(landmarker.eval(), AT_ONCE, images)
+    points = apply_in_batches(landmarker.eval(), AT_ONCE, images)
     moved, corners = views(seeding.make_generator(0, "twins", "test"), images, test.corners)
-    answers = in_batches(detector.eval(), AT_ONCE, moved)
+    answers = apply_in_batches(detector.eval(), AT_ONCE, moved)
     right, overlap = found(answers, torch.from_numpy(corners), size)
     columns: dict[str, np.ndarray | Tensor] = {
         "landmark_error": normalized_mean_error(points.numpy(), test.landmarks),

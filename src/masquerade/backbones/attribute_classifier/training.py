@@ -17,7 +17,7 @@ from masquerade.core import seeding
 from masquerade.core.annotations import ANNOTATION, ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
-from masquerade.networks.inputs import in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Optimizers, cooldown_share
@@ -148,7 +148,7 @@ def quality(classifier: Classifier, job: TrainingJob) -> dict[str, float]:
     """`agreement` with the annotations of the validation split."""
     predicted, true = [], []
     for faces in FaceArchive(job.faces).batches(32, part="validation"):
-        predicted.append((in_batches(classifier, len(faces), faces.images) > 0).numpy())
+        predicted.append((apply_in_batches(classifier, len(faces), faces.images) > 0).numpy())
         true.append(annotations(faces.index, classifier.attributes))
     return agreement(classifier.attributes, np.concatenate(true), np.concatenate(predicted), job.faces)
 

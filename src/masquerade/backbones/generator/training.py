@@ -187,7 +187,7 @@ def normal(seed: int, name: str, count: int, width: int) -> Tensor:
 
 def faces(generator: Generator | MobileStyleGAN, z: Tensor, psi: float) -> Tensor:
     """Generated faces, float32 (N, 3, size, size) in [-1, 1] on the CPU."""
-    return inputs.in_batches(lambda part: generator(part, psi).clamp(-1, 1), generator.at_once, z)
+    return inputs.apply_in_batches(lambda part: generator(part, psi).clamp(-1, 1), generator.at_once, z)
 
 
 def samples(generator: Generator | MobileStyleGAN, seed: int) -> np.ndarray:

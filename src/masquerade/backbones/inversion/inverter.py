@@ -81,7 +81,7 @@ class Inverter(nn.Module):
 
 def errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """The error of each reconstruction: LPIPS on AlexNet to the picture, (N,)."""
-    return inputs.in_batches(loss_network(inputs.device()), inputs.AT_ONCE, drawn, images).flatten().numpy()
+    return inputs.apply_in_batches(loss_network(inputs.device()), inputs.AT_ONCE, drawn, images).flatten().numpy()
 
 
 def build(facts: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:

@@ -215,7 +215,7 @@ def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray, re
         codes = inverter.invert(part, generator) if refined else inverter(part)
         return generator.synthesize(codes).clamp(-1, 1)
 
-    return inputs.in_batches(made, generator.at_once, images).numpy()
+    return inputs.apply_in_batches(made, generator.at_once, images).numpy()
 
 
 def samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
@@ -238,7 +238,7 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
     rows = measured_rows(archive) if mobile else archive.select("validation")
     for faces in archive.batches(32, rows=rows):
         made = reconstruct(inverter, generator, faces.images)
-        vectors = [inputs.in_batches(identity, len(part), part) for part in (made, faces.images)]
+        vectors = [inputs.apply_in_batches(identity, len(part), part) for part in (made, faces.images)]
         figures["identity"].append((vectors[0] * vectors[1]).sum(1).numpy())
         figures["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
         figures["perceptual"].append(network.measure(made, faces.images)["perceptual"])

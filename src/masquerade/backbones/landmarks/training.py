@@ -12,7 +12,7 @@ from masquerade.backbones._views import DenseTask, Views, resized
 from masquerade.backbones.landmarks import LandmarksSettings
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces
-from masquerade.networks.inputs import in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.networks.landmark_net import LandmarkNet, wing_loss
 from masquerade.training.checkpoints import Saved
 from masquerade.training.settings import TrainingJob
@@ -121,7 +121,7 @@ def quality(landmarker: Landmarker, job: TrainingJob) -> dict[str, float]:
     """`accuracy` on the validation split."""
     predicted, true = [], []
     for faces in FaceArchive(job.faces).batches(64, part="validation"):
-        predicted.append(in_batches(landmarker, len(faces), faces.images).numpy())
+        predicted.append(apply_in_batches(landmarker, len(faces), faces.images).numpy())
         true.append(known_points(faces, job.faces))
     return accuracy(np.concatenate(predicted), np.concatenate(true))
 

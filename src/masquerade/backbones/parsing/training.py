@@ -17,7 +17,7 @@ from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import FaceArchive
 from masquerade.networks.bisenet import BiSeNet
-from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, in_batches, place
+from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, apply_in_batches, place
 from masquerade.training.checkpoints import Saved
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
@@ -155,7 +155,7 @@ def quality(parser: Parser, job: TrainingJob) -> dict[str, float]:
     counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
     pictures = 0
     for faces in archive.batches(32, part="validation"):
-        predicted = in_batches(parser.labels, len(faces), faces.images).numpy()
+        predicted = apply_in_batches(parser.labels, len(faces), faces.images).numpy()
         counts += confusion(known_masks(archive, faces.index), predicted)
         pictures += len(faces)
     return agreement(counts) | {"pictures": float(pictures)}

@@ -15,7 +15,7 @@ from masquerade.core import people, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks import deterministic
-from masquerade.networks.inputs import in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.networks.ir_se import ArcMargin
 from masquerade.training.checkpoints import Saved
 from masquerade.training.loop import Task
@@ -160,7 +160,7 @@ def quality(recognizer: Recognizer, job: TrainingJob) -> dict[str, float]:
     """`verification` on the validation split."""
     parts, names = [], []
     for faces in FaceArchive(job.faces).batches(64, part="validation"):
-        parts.append(in_batches(place(recognizer), len(faces), faces.images).numpy())
+        parts.append(apply_in_batches(place(recognizer), len(faces), faces.images).numpy())
         names += faces.index["identity"].tolist()
     return verification(np.concatenate(parts), names)
 

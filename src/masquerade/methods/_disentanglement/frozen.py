@@ -12,7 +12,7 @@ from masquerade.methods._disentanglement.network import LatentDisentanglement, b
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, needed
 from masquerade.methods.latent.codes import Codes
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.networks.inputs import in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
 
 
@@ -40,7 +40,7 @@ class FrozenStageOne:
     def identities(self, images: np.ndarray) -> np.ndarray:
         """Pictures (N, 3, S, S) -> unit vectors, float32 (N, D). Raises PictureError if S is not the network's."""
         check_size(images, self.network.size)
-        return in_batches(self._identity, self._batch, images).numpy()
+        return apply_in_batches(self._identity, self._batch, images).numpy()
 
     def attributes(self, images: np.ndarray) -> list[Tensor]:
         """Pictures (N, 3, S, S) -> attribute maps, coarse to fine, (N, C_k, S_k, S_k), on the CPU. Raises as above.
@@ -50,7 +50,7 @@ class FrozenStageOne:
         check_size(images, self.network.size)
         if self.space is not None:
             return self._centered(self.space.invert(images))
-        return in_batches(self.network.attributes, self._batch, images)
+        return apply_in_batches(self.network.attributes, self._batch, images)
 
     def attributes_of(self, faces: Faces) -> list[Tensor]:
         """`attributes` of faces whose codes the pipeline may have. Also raises PictureError for a missed inversion."""
@@ -71,6 +71,6 @@ class FrozenStageOne:
         network = self.network
         if isinstance(network, LatentDisentanglement):
             assert self.space is not None
-            codes = in_batches(lambda vector, *maps: network.code(vector, maps), self._batch, identity, *maps)
+            codes = apply_in_batches(lambda vector, *maps: network.code(vector, maps), self._batch, identity, *maps)
             return self.space.draw(codes, names).numpy()
-        return in_batches(lambda vector, *maps: network.fuse(vector, maps), self._batch, identity, *maps).numpy()
+        return apply_in_batches(lambda vector, *maps: network.fuse(vector, maps), self._batch, identity, *maps).numpy()

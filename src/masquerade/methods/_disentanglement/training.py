@@ -17,7 +17,7 @@ from masquerade.methods._disentanglement import losses
 from masquerade.methods._disentanglement.network import StageOne, built, size_of
 from masquerade.methods._disentanglement.settings import DisentanglementSettings, RefinementSettings, needed
 from masquerade.networks.discriminators import Heads, Projection
-from masquerade.networks.inputs import device, embedded
+from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.training import adoption
 from masquerade.training.checkpoints import Saved
@@ -235,7 +235,7 @@ def decoded(archive: FaceArchive, part: str, size: int, limit: int | None = None
 
 def encode(identity: nn.Module, pictures: np.ndarray) -> Tensor:
     """r_id of pictures, uint8 (M, S, S, 3) -> float32 (M, D) unit vectors on the CPU (Eq. 7)."""
-    return embedded(identity, pictures)
+    return apply_in_batches(identity, 256, pictures)
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from masquerade.methods import _region
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.region import scaled
 from masquerade.networks import deterministic
-from masquerade.networks.inputs import in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
 
 BATCH = 32  # pictures at a time
@@ -47,7 +47,7 @@ class Drawing:
         region.check(faces, places)
         hidden = np.where(places[:, None], 0.0, images).astype(np.float32)  # the face is gone from here on
         guides = guide(scaled(faces.landmarks, width, self.size), self.size)
-        drawn = in_batches(self._drawn, BATCH, hidden, places[:, None].astype(np.float32), guides, codes)
+        drawn = apply_in_batches(self._drawn, BATCH, hidden, places[:, None].astype(np.float32), guides, codes)
         return region.pasted(images, drawn.numpy(), places)
 
     def _drawn(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.drawing import OfLandmarks
 from masquerade.methods._inpainting.settings import LatentSettings
 from masquerade.methods.latent.space import BATCH, LatentSpace
-from masquerade.networks.inputs import in_batches
+from masquerade.networks.inputs import apply_in_batches
 from masquerade.networks.w_space import PNSpace
 
 FADE = 0.06  # share of the side over which the drawing fades into the surroundings, outside of the hidden region
@@ -61,7 +61,7 @@ class LatentDrawing:
         hidden = np.where(places[:, None], 0.0, faces.images).astype(np.float32)  # the face is gone from here on
         seen = (~places[:, None]).astype(np.float32)
         points = ((faces.landmarks + 0.5) / size).astype(np.float32)
-        codes = in_batches(partial(self._codes, share=share), BATCH, hidden, seen, points, normal)
+        codes = apply_in_batches(partial(self._codes, share=share), BATCH, hidden, seen, points, normal)
         made = self._space.draw(codes).numpy()
         missed = ~torch.from_numpy(self._space.inverter.reaches(hidden, (made * seen).astype(np.float32)))
         if missed.any():  # a tensor: the cost estimate has no values

@@ -74,12 +74,12 @@ class AnonymousNet(Method):
         """Stages I to IV. Raises PictureError if the pictures do not have the size of the training pictures."""
         import torch
 
-        from masquerade.networks.inputs import in_batches
+        from masquerade.networks.inputs import apply_in_batches
 
         check_size(faces.images, self._size)
-        own = in_batches(self._estimator, BATCH, faces.images)[:, self._chosen] > 0
+        own = apply_in_batches(self._estimator, BATCH, faces.images)[:, self._chosen] > 0
         wanted = torch.from_numpy(self.labels(own.numpy(), faces.ids, seed)).float()
-        made = in_batches(self._network, BATCH, faces.images, wanted)
+        made = apply_in_batches(self._network, BATCH, faces.images, wanted)
         if self.variant.perturbation:
             made = (made + self._population.perturbation).clamp(-1, 1)
         return made.numpy()

@@ -14,7 +14,7 @@ from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.ciagan import CiaganSettings
 from masquerade.methods.ciagan.network import CiaganCritic, build_generator, siamese
-from masquerade.networks.inputs import device, embedded
+from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.training.optimizers import Optimizers
 from masquerade.training.settings import TrainingJob
 
@@ -118,7 +118,7 @@ def one_hot(labels: np.ndarray, count: int) -> np.ndarray:
 def centers(encoder: nn.Module, pictures: np.ndarray, owners: np.ndarray) -> Tensor:
     """The mean identity vector of each person, unit (people, D). ``owners`` int64 (M,): the person of each picture."""
     where = next(encoder.parameters()).device
-    vectors = embedded(encoder, pictures).to(where)
+    vectors = apply_in_batches(encoder, 256, pictures).to(where)
     sums = torch.zeros(owners.max() + 1, vectors.shape[1], device=where)
     return normalize(sums.index_add_(0, torch.from_numpy(owners).to(where), vectors))
 

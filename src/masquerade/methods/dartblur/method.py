@@ -61,7 +61,7 @@ class DartBlur(Method):
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if landmarks are unknown, or if the network cannot halve the pictures often enough."""
         from masquerade.methods.dartblur.training import blurred
-        from masquerade.networks.inputs import in_batches
+        from masquerade.networks.inputs import apply_in_batches
 
         height, width = faces.images.shape[-2:]
         if height != width or width % 2**HALVINGS:
@@ -72,5 +72,5 @@ class DartBlur(Method):
         plain, masks = blurred(faces.images, corners), region.masks_of(corners, width)
         if self.variant.plain:
             return plain
-        made = in_batches(self._network, BATCH, plain, masks[:, None].astype(np.float32))
+        made = apply_in_batches(self._network, BATCH, plain, masks[:, None].astype(np.float32))
         return region.pasted(plain, made.numpy(), masks)

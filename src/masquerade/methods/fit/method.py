@@ -14,7 +14,7 @@ from masquerade.methods.fit import (
     FitSettings,
     read_key,
 )
-from masquerade.networks.inputs import in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.settings import TrainingJob
 
 BATCH = 32  # pictures at a time
@@ -73,4 +73,4 @@ class FIT(Method):
 
     def _transformed(self, images: np.ndarray, passwords: np.ndarray) -> np.ndarray:
         check_size(images, self._size)
-        return in_batches(self._network, BATCH, images, passwords).numpy()
+        return apply_in_batches(self._network, BATCH, images, passwords).numpy()

@@ -14,7 +14,7 @@ from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core.images import to_float
 from masquerade.methods.ifadit.refinement import soft_mask
 from masquerade.methods.ifadit.settings import IfaditSettings
-from masquerade.networks.inputs import device, embedded, place
+from masquerade.networks.inputs import apply_in_batches, device, place
 
 BATCH = 32  # pictures at a time
 
@@ -82,8 +82,8 @@ class TrainingPictures:
 
     def __init__(self, networks: FrozenNetworks, pictures: np.ndarray, masks: bool):
         self.networks, self.pictures, self.masks = networks, pictures, masks
-        self.identity = embedded(networks.identity, pictures, BATCH)
-        self.points = embedded(networks.points, pictures, BATCH)
+        self.identity = apply_in_batches(networks.identity, BATCH, pictures)
+        self.points = apply_in_batches(networks.points, BATCH, pictures)
 
     def __len__(self) -> int:
         return len(self.pictures)

@@ -172,10 +172,10 @@ class Ifadit(Method):
 
     def _each(self, function: Callable, *batch: np.ndarray) -> Any:
         """The joined results of ``function`` on parts of arrays with one row a face. PictureError for another size."""
-        from masquerade.networks.inputs import in_batches
+        from masquerade.networks.inputs import apply_in_batches
 
         for array in batch:
             if array.ndim == 4:
                 check_size(array, self._networks.generator.size, "this generator draws")
-        results = in_batches(function, BATCH, *batch)
+        results = apply_in_batches(function, BATCH, *batch)
         return tuple(part.numpy() for part in results) if isinstance(results, list) else results.numpy()

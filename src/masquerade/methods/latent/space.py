@@ -11,7 +11,7 @@ from masquerade.backbones import loaded
 from masquerade.core import fingerprints
 from masquerade.core.images import check_size, to_uint8
 from masquerade.methods._memory import Remembered
-from masquerade.networks.inputs import device, in_batches
+from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.training.checkpoints import check_backbone
 
 BATCH = 32  # pictures that are encoded or drawn at a time
@@ -45,12 +45,12 @@ class LatentSpace:
         return self._inverted(images)
 
     def _inverted_by_network(self, images: np.ndarray) -> Tensor:
-        return in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images)
+        return apply_in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images)
 
     def encode(self, images: np.ndarray) -> Tensor:
         """The encoder's W+ without refinement: `invert` for trainings, which have thousands of faces."""
         self.check_size(images)
-        return in_batches(self.inverter, BATCH, images)
+        return apply_in_batches(self.inverter, BATCH, images)
 
     def reached(self, images: np.ndarray, codes: Tensor) -> np.ndarray:
         """Whether the generator draws each picture from its code, by the inversion's own limit: bool (N,)."""
@@ -66,7 +66,9 @@ class LatentSpace:
         """W+ (N, layers, style) -> pictures (N, 3, S, S) in [-1, 1], on the CPU. ``names``: see `enlarge`."""
         if self._kept is not None:
             self._kept |= dict(zip(names, codes.split(1), strict=False))
-        return in_batches(lambda part: self.generator.synthesize(part).clamp(-1, 1), self.generator.at_once, codes)
+        return apply_in_batches(
+            lambda part: self.generator.synthesize(part).clamp(-1, 1), self.generator.at_once, codes
+        )
 
     def enlarge(self) -> Callable[[str], np.ndarray] | None:
         """From now on, `draw` keeps the codes with names. The result draws that of a name large: uint8 (L, L, 3).
@@ -78,11 +80,11 @@ class LatentSpace:
         kept = self._kept = {}
 
         def large(name: str) -> np.ndarray:
-            drawn = in_batches(lambda part: self.generator.synthesize_large(part).clamp(-1, 1), 1, kept[name])
+            drawn = apply_in_batches(lambda part: self.generator.synthesize_large(part).clamp(-1, 1), 1, kept[name])
             return to_uint8(drawn.numpy())[0]
 
         return large
 
     def describe(self, images: Tensor) -> Tensor:
         """Pictures (N, 3, S, S) -> class-token features (N, D), on the CPU. Faces are paired by them."""
-        return in_batches(self.semantics.cls, BATCH, images)
+        return apply_in_batches(self.semantics.cls, BATCH, images)

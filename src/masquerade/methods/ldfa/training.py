@@ -11,7 +11,7 @@ from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, people
 from masquerade.methods.ldfa import LdfaSettings, PhaseSettings
 from masquerade.methods.ldfa.network import TIMES, LatentInpainter
-from masquerade.networks.inputs import device, embedded
+from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.training.optimizers import Optimizers, cooldown_share
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
@@ -79,7 +79,7 @@ class LdfaTask:
     @torch.no_grad()
     def _standardize(self) -> None:
         """Set mean and deviation of the latent maps of the training pictures."""
-        maps = embedded(self.network.autoencoder.encoder, self.people.pictures, ENCODED)
+        maps = apply_in_batches(self.network.autoencoder.encoder, ENCODED, self.people.pictures)
         self.network.mean.copy_(maps.mean(dim=(0, 2, 3), keepdim=True))
         self.network.deviation.copy_(maps.std(dim=(0, 2, 3), keepdim=True))
 

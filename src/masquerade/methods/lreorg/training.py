@@ -20,7 +20,7 @@ from masquerade.methods.lreorg.keywords import Vocabulary
 from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
 from masquerade.networks.cdfnet import CDFNet
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
-from masquerade.networks.inputs import in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -84,9 +84,9 @@ class SwapTask:
             images = self._pictures_of(codes).clamp(-1, 1)
             return self.identity(images), space.semantics.cls(images), _as_saved(images)
 
-        every = in_batches(drawn, generator.at_once, z)
+        every = apply_in_batches(drawn, generator.at_once, z)
         if inverted is not None:
-            further = (inverted.cpu(), *in_batches(shown, generator.at_once, inverted))
+            further = (inverted.cpu(), *apply_in_batches(shown, generator.at_once, inverted))
             every = [torch.cat(both) for both in zip(every, further, strict=True)]
         *every, images = every
         self.codes, self.identities, self.features = (values.to(space.device) for values in every)

@@ -82,11 +82,11 @@ class Riddle(Method):
 
     def _transformed(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
         """Codes (N, layers, style) after the network: codes of faces are encrypted, encrypted codes are decrypted."""
-        from masquerade.networks.inputs import in_batches
+        from masquerade.networks.inputs import apply_in_batches
 
         space = self._space
         z = stack_per_key(keys, lambda key: derive_password(key, space.generator.style_width))
-        return in_batches(self._network, 32, codes, in_batches(space.generator.map, len(z), z))
+        return apply_in_batches(self._network, 32, codes, apply_in_batches(space.generator.map, len(z), z))
 
     def _drawn(self, codes: "Tensor") -> np.ndarray:
         return self._space.draw(codes).numpy()

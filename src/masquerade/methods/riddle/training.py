@@ -16,7 +16,7 @@ from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import RiddleSettings, losses
 from masquerade.methods.riddle.losses import Ranger
 from masquerade.methods.riddle.network import LatentEncryptor
-from masquerade.networks.inputs import embedded, in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Muon, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -46,7 +46,7 @@ class EncryptorTask:
         self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
         parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
         self.codes = torch.cat([space.encode(to_float(part)) for part in parts])
-        self.identities = embedded(identity, pictures, DECODED)
+        self.identities = apply_in_batches(identity, DECODED, pictures)
         self.network = build(settings, space).to(space.device)
         self.influence = influence(self.network, space).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
@@ -208,7 +208,7 @@ def influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
     for size in network.sizes:
         moved = mean.repeat(width, 1, 1)
         moved[:, first : first + size] += steps[:, None]
-        made = in_batches(generator.synthesize, generator.at_once, moved).to(moved.device)
+        made = apply_in_batches(generator.synthesize, generator.at_once, moved).to(moved.device)
         by_group.append((made - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
         first += size
     influences = torch.cat(by_group)
