@@ -63,7 +63,7 @@ def test_pictures_under_one_key_are_made_for_methods_with_keys_alone(inputs):
 
 
 def test_attacker_learns_from_the_pictures_of_its_own_keys(inputs):
-    for attacker, keys in (("insider", "one"), ("adapted", "own")):
+    for attacker, keys in (("insider", "shared"), ("adapted", "per_image")):
         assert all(f"/{keys}/" in path for path in inputs.faces(SimpleNamespace(attacker=attacker)))
 
 

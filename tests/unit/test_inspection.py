@@ -8,11 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from skimage.data import astronaut
 
-from masquerade.params.blocks import InspectionSettings
 from masquerade.pipeline import inspection
 from masquerade.pipeline.inspection import Inspector, Threshold
-
-SETTINGS = InspectionSettings(far=0.001, margin=0.05, smallest_face=20, face_probability=0.95)
 
 
 @pytest.fixture
@@ -66,12 +63,12 @@ def test_a_distance_that_is_unknown_counts_as_recognized():
 
 def test_the_judge_sees_the_same_with_and_without_pytorch(monkeypatch):
     pictures = [np.ascontiguousarray(astronaut()[40:200, 140:300]), np.zeros((64, 64, 3), np.uint8)]
-    quick = Inspector(SETTINGS).look(pictures)
+    quick = Inspector().look(pictures)
     monkeypatch.delitem(inspection.sys.modules, "torch", raising=False)
-    alone = Inspector(SETTINGS).look(pictures)
+    alone = Inspector().look(pictures)
     np.testing.assert_allclose(alone.embeddings, quick.embeddings, atol=2e-6)
     assert quick.found.tolist() == alone.found.tolist() == [True, False]
-    assert Inspector(SETTINGS).look([]).embeddings.shape == (0, 128)
+    assert Inspector().look([]).embeddings.shape == (0, 128)
 
 
 class TestTheLookOfAnAttacker:
@@ -79,7 +76,7 @@ class TestTheLookOfAnAttacker:
 
     @pytest.fixture(scope="class")
     def judge(self) -> Inspector:
-        return Inspector(SETTINGS)
+        return Inspector()
 
     @pytest.fixture(scope="class")
     def original(self) -> np.ndarray:
@@ -126,15 +123,14 @@ def test_the_threshold_of_a_release_has_a_margin_and_says_so():
     assert (limit.distance, limit.origin) == (0.65, "published; with a margin of 0.05")
 
 
-def test_the_second_detector_gives_places_in_the_photograph_that_it_reduced():
+def test_the_second_detector_gives_places_in_the_photograph_that_it_reduced(monkeypatch):
     photograph = np.zeros((900, 1400, 3), np.uint8)
     photograph[300:600, 700:1000] = astronaut()[0:300, 80:380]
-    (box,) = Inspector(SETTINGS).faces(photograph, 700)
+    (box,) = Inspector().faces(photograph, 700)
     center = box.reshape(2, 2).mean(axis=0)
     assert np.abs(center - (845, 415)).max() < 30
-    large = SETTINGS.model_copy(update={"smallest_face": 200})
-    assert len(Inspector(large).faces(photograph, 700)) == 0
-    assert len(Inspector(SETTINGS.model_copy(update={"face_probability": 1.0})).faces(photograph, 700)) == 0
+    monkeypatch.setattr(inspection, "SMALLEST_FACE", 200)
+    assert len(Inspector().faces(photograph, 700)) == 0
 
 
 def test_psnr_by_hand():

@@ -17,7 +17,7 @@ from masquerade.params import blocks
 from masquerade.pipeline import anonymization, key_attacks, measuring
 
 PEOPLE, PICTURES, SIDE = 8, 3, 8
-SETTINGS = blocks.AttackSettings(judge="angle", far=0.1, pictures=24, guesses=12, averaged=12, linked=0)
+SETTINGS = blocks.AttackSettings(judge="angle", far=0.1, pictures=24, guesses=12, averaged=12)
 
 
 class Angle(Judge):

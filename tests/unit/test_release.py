@@ -20,7 +20,6 @@ from command_line import (
 )
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
-from masquerade.params.blocks import InspectionSettings
 from masquerade.pipeline import makers, salts
 from masquerade.pipeline.inspection import Inspector, Threshold
 from masquerade.pipeline.outputs import FolderOutput
@@ -159,7 +158,7 @@ def astronaut(size: int) -> np.ndarray:
 
 def released(folder, result, otherwise, original=STRANGER):
     """Publishes the result of a face: other faces of the photograph -> the row of the report."""
-    judge = Inspector(InspectionSettings(far=0.001, margin=0.05, smallest_face=20, face_probability=0.95))
+    judge = Inspector()
     archives = []
     for name, picture in (("originals", original), ("results", result)):
         with ArchiveWriter(folder / f"{name}.zip") as out:

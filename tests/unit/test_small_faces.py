@@ -13,7 +13,6 @@ from masquerade.cli.outcome import INCOMPLETE
 from masquerade.faces.photographs import alignment, composition, hiding
 from masquerade.faces.photographs.alignment import Square
 from masquerade.faces.photographs.composition import Replacement
-from masquerade.params.blocks import InspectionSettings
 from masquerade.pipeline import whole_photographs
 from masquerade.pipeline.inspection import Inspector
 from masquerade.pipeline.photographs import single
@@ -66,7 +65,7 @@ def with_bystander() -> Image.Image:
 def found(picture: Image.Image | np.ndarray) -> list[np.ndarray]:
     """The boxes that HOG and MTCNN find, also in small faces."""
     pixels = np.asarray(picture)
-    judge = Inspector(InspectionSettings(far=0.001, margin=0.05, smallest_face=20, face_probability=0.95))
+    judge = Inspector()
     return [*alignment.detect(pixels, 1280, 0.3), *judge.faces(pixels, 1280)]
 
 

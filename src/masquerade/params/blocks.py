@@ -173,8 +173,6 @@ class AttackSettings(Settings):
     """Different keys that are tried on each picture."""
     averaged: Annotated[int, Field(ge=1)]
     """Wrong keys whose recovered faces are averaged: the first of the guesses."""
-    linked: Annotated[int, Field(ge=0)]
-    """Pictures whose pairs are linked; 0: all."""
 
     @model_validator(mode="after")
     def _averages_guesses(self) -> "AttackSettings":
@@ -188,19 +186,6 @@ class AttackProtocol(AttackSettings):
 
     cells: dict[Name, list[str]]
     """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells that are attacked."""
-
-
-class InspectionSettings(Settings):
-    """How `masquerade anonymize` looks at its own results before it writes them."""
-
-    far: Annotated[float, Field(gt=0, lt=1)]
-    """False-accept rate of the calibrated threshold: the share of pairs of strangers that pass for one person."""
-    margin: Annotated[float, Field(ge=0)]
-    """What is added to the threshold before a result is written: somebody else may come this much nearer."""
-    smallest_face: Annotated[int, Field(ge=12)]
-    """Side in pixels of the smallest face that MTCNN looks for in a result (12: the input of its P-Net)."""
-    face_probability: Annotated[float, Field(ge=0, le=1)]
-    """Least probability that MTCNN must give to a face in a result."""
 
 
 class BootstrapSettings(Settings):
@@ -238,7 +223,6 @@ class Common(Settings):
     attacks: AttackProtocol
     informed: InformedProtocol
     downstream_utility: UtilitySettings
-    inspection: InspectionSettings
     bootstrap: BootstrapSettings
     stand_ins: StandIns
     papers: list[Name]

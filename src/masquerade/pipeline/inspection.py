@@ -22,11 +22,20 @@ from masquerade.faces.photographs import alignment
 from masquerade.judges.detectors import Mtcnn
 from masquerade.judges.dlib_face import SAME_PERSON, DlibFace, descriptors_by_dlib
 from masquerade.judges.pixels import decibels
-from masquerade.params.blocks import InspectionSettings
 
 JUDGE = "dlib_face"
 RECOGNIZED = "still recognized"
 LEFT = "a face is left in it that was not replaced"
+FAR = 0.001
+"""False-accept rate of the calibrated threshold: the share of pairs of strangers that pass for one person (ours)."""
+MARGIN = 0.05
+"""What is added to the threshold before a result is written, because somebody else's look may come nearer. Ours: 95 %
+of 179 other looks came no nearer by more (docs/photographs.md)."""
+SMALLEST_FACE = 20
+"""Side in pixels of the smallest face that MTCNN looks for in a result: facenet-pytorch's default, `min_face_size`."""
+FACE_PROBABILITY = 0.95
+"""Least probability that MTCNN must give to a face in a result. Ours: the faces of 13 photographs had 0.98 and more, a
+hand 0.94."""
 HOG_SCORE = 0.3  # the least of a face in a result; clear faces have about 1, and patterns rarely more than 0.2
 
 
@@ -96,8 +105,7 @@ class Seen:
 class Inspector:
     """The judge, and MTCNN as a second detector. Each is loaded at its first picture."""
 
-    def __init__(self, settings: InspectionSettings) -> None:
-        self._settings = settings
+    def __init__(self) -> None:
         self._judge: DlibFace | None = None
 
     @cached_property
@@ -112,7 +120,7 @@ class Inspector:
         scale = min(side / max(photograph.shape[:2]), 1.0)
         size = [max(1, round(length * scale)) for length in photograph.shape[1::-1]]
         small = cv2.resize(photograph, size, interpolation=cv2.INTER_AREA) if scale < 1 else photograph
-        return self._mtcnn.faces(small, self._settings.smallest_face, self._settings.face_probability) / scale
+        return self._mtcnn.faces(small, SMALLEST_FACE, FACE_PROBABILITY) / scale
 
     def look(self, pictures: list[np.ndarray]) -> Looks:
         """Look at aligned faces, uint8 (H, W, 3) each; the sizes may differ."""

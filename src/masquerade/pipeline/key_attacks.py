@@ -129,7 +129,7 @@ class KeyAttacks:
 
     def _linked(self) -> dict[str, Any]:
         """Kind of pictures -> how well two pictures of one person are told from pictures of two people (AUC)."""
-        rows = anonymization.subset(self._anonymized.select(), self._settings.linked)
+        rows = self._anonymized.select()
         faces = self._anonymized.load(rows=rows)
         sources = self._originals.index.set_index("id", drop=False).loc[rows["source_id"]]
         one = self._keys.experiment(self._seed, "one for all")

@@ -16,7 +16,7 @@ from masquerade.faces.folder import Folder
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 from masquerade.pipeline import anonymization, release
-from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.inspection import MARGIN, Inspector, Threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
 from masquerade.pipeline.photographs import batches, calls, choosing, continuing, placing, recovering, single
@@ -62,7 +62,7 @@ class Anonymizer:
 
     def __init__(self, root: Path, parameters: Parameters, method: Method, maker: Maker, seed: int | None):
         self._root, self._parameters, self._method, self._seed = root, parameters, method, seed
-        self._judge = Inspector(parameters.inspection)
+        self._judge = Inspector()
         self.maker = maker
         """Method, variant, scale, and a hash of the networks."""
 
@@ -91,7 +91,7 @@ class Anonymizer:
     @cached_property
     def threshold(self) -> Threshold:
         """The distance up to which a result counts as recognized, and where it comes from."""
-        return self._published_threshold.with_margin(self._parameters.inspection.margin)
+        return self._published_threshold.with_margin(MARGIN)
 
     @cached_property
     def _published_threshold(self) -> Threshold:

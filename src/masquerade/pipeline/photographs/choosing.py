@@ -15,7 +15,7 @@ from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline import makers, method_files
-from masquerade.pipeline.inspection import Threshold, threshold
+from masquerade.pipeline.inspection import FAR, Threshold, threshold
 from masquerade.pipeline.makers import Maker
 from masquerade.pipeline.method_files import Say
 
@@ -113,4 +113,4 @@ def judge_threshold(root: Path, parameters: Parameters) -> Threshold:
     """The threshold of the judge, with the calibration people of this repository where they were measured."""
     dataset, split = parameters.matrix.train_on, parameters.matrix.calibrate_on
     measured = Path(Paths(parameters.scale).measured_source.format(dataset=dataset))
-    return threshold(root / measured, dataset, split, parameters.inspection.far)
+    return threshold(root / measured, dataset, split, FAR)
