@@ -16,7 +16,6 @@ import kit
 import official
 from masquerade import assets
 from masquerade.assets import lock
-from masquerade.backbones.semantics import torchscript
 from masquerade.core import discovery, rehearsal
 from masquerade.core.errors import CheckpointError
 from masquerade.networks.bisenet import BiSeNet
@@ -28,7 +27,7 @@ from masquerade.networks.stylegan2 import CHANNELS, Generator
 from masquerade.networks.stylegan2_layers import NOISE_SEED, noise_maps
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
-from masquerade.training import weight_files
+from masquerade.training import torchscript, weight_files
 
 
 def clip_network(patch: int) -> nn.Module:
@@ -164,7 +163,7 @@ class Lab:
         name, changes = BACKBONES[role]
         cls = discovery.load("backbones", name)
         job = self.job(role)
-        cls(cls.Params(**self.knobs[name].model_dump() | changes)).adopt(assets.path(role), job)
+        cls(cls.Params(**self.knobs[name].model_dump() | changes)).convert_official(assets.path(role), job)
         return cls.load(job.checkpoint)
 
     def faces(self) -> Path:
@@ -304,7 +303,7 @@ def test_weights_of_a_program_equal_its_state_dict(tmp_path):
     traced = torch.jit.trace(network.float(), torch.randn(3, 1, 4))
     torch.jit.save(traced, tmp_path / "program.pt")
     assert torchscript.is_program(tmp_path / "program.pt")
-    weights = torchscript.state(tmp_path / "program.pt")
+    weights = weight_files.read(tmp_path / "program.pt")
     expected = torch.jit.load(tmp_path / "program.pt").state_dict()
     assert weights.keys() == expected.keys()
     assert "0.mask" not in weights
@@ -320,14 +319,14 @@ def test_code_of_a_program_is_never_run(tmp_path, monkeypatch):
     with zipfile.ZipFile("program.pt") as whole, zipfile.ZipFile("evil.pt", "w") as evil:
         for name in whole.namelist():
             evil.writestr(name, pickle.dumps(Code()) if name.endswith("/data.pkl") else whole.read(name))
-    with pytest.raises(CheckpointError, match=r"evil.pt: it names .*open, which is no tensor"):
-        torchscript.state(tmp_path / "evil.pt")
+    with pytest.raises(CheckpointError, match=r"evil.pt contains a call of .*open"):
+        weight_files.read(tmp_path / "evil.pt")
     assert not Path("ran").exists()
     content = Path("program.pt").read_bytes()
     Path("cut.pt").write_bytes(content[: len(content) // 2])
     assert not torchscript.is_program(Path("cut.pt"))
     with pytest.raises(CheckpointError, match=r"cut.pt cannot be read"):
-        torchscript.state(Path("cut.pt"))
+        weight_files.read(Path("cut.pt"))
 
 
 def test_truncated_missing_and_foreign_files_are_refused(tmp_path):
@@ -343,7 +342,7 @@ def test_truncated_missing_and_foreign_files_are_refused(tmp_path):
         weight_files.read(tmp_path / "page.pth")
     for content in ({}, {"a": 1}, [torch.ones(1)], torch.ones(1)):
         with pytest.raises(CheckpointError, match=r"cut.pth is not a file of weights"):
-            weight_files.tensors(content, path)
+            weight_files.select_tensors(content, path)
 
 
 # --- forward ------------------------------------------------------------------------------------------------------

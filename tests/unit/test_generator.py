@@ -279,7 +279,7 @@ def test_published_file_replaces_a_training(folder):
     state.pop("latent_avg")
     torch.save({"g_ema": state}, folder / "published.pt")
     backbone = made(published=str(folder / "published.pt"))
-    backbone.adopt(backbone.published, job(folder, name="adopted"))
+    backbone.convert_official(backbone.published, job(folder, name="adopted"))
     generator = CLS.load(folder / "adopted.safetensors")
     for name, value in state.items():
         assert torch.equal(generator.state_dict()[name], value), name
@@ -291,7 +291,7 @@ def test_published_generator_of_larger_pictures_gives_those_of_the_training_face
     state = training.build({**KNOBS, "channels": channels}).state_dict()
     torch.save({"g_ema": state}, folder / "larger.pt")
     backbone = made(published=str(folder / "larger.pt"), channels=channels)
-    backbone.adopt(backbone.published, job(folder, name="larger"))
+    backbone.convert_official(backbone.published, job(folder, name="larger"))
     generator = CLS.load(folder / "larger.safetensors")
     assert (generator.size, generator.drawn, generator.layers) == (32, 64, 10)
     assert generator(torch.randn(1, 6)).shape == (1, 3, 32, 32)
@@ -302,7 +302,7 @@ def test_published_generator_of_smaller_pictures_than_the_training_faces_is_refu
     torch.save({"g_ema": training.build({**KNOBS, "channels": channels}).state_dict()}, folder / "smaller.pt")
     backbone = made(published=str(folder / "smaller.pt"), channels=channels)
     with pytest.raises(ParameterError, match=r"16 pixels, and image.size is 32.*never enlarged"):
-        backbone.adopt(backbone.published, job(folder, name="smaller"))
+        backbone.convert_official(backbone.published, job(folder, name="smaller"))
 
 
 def test_altered_published_file_is_refused(folder):

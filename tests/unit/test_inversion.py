@@ -170,7 +170,7 @@ def published(folder, change=None, layers=8):
 
 def test_published_file_is_loaded_with_every_key(folder):
     path, encoder, content = published(folder)
-    made(published=str(path)).adopt(path, job(folder, "adopted"))
+    made(published=str(path)).convert_official(path, job(folder, "adopted"))
     inverter = CLS.load(folder / "adopted.safetensors")
     for name, value in inverter.encoder.state_dict().items():
         assert torch.equal(value, encoder.state_dict()[name]), name
@@ -192,11 +192,11 @@ def test_published_file_is_loaded_with_every_key(folder):
 def test_error_for_a_wrong_file_gives_the_reason(folder, change, message):
     path, _, _ = published(folder, change)
     with pytest.raises(CheckpointError, match=message):
-        made().adopt(path, job(folder, "refused"))
+        made().convert_official(path, job(folder, "refused"))
     assert not (folder / "refused.safetensors").exists()
 
 
 def test_file_for_another_resolution_names_the_style_layers(folder):
     path, _, _ = published(folder, layers=10)
     with pytest.raises(CheckpointError, match=r"10 style layers.*has 8"):
-        made().adopt(path, job(folder, "refused"))
+        made().convert_official(path, job(folder, "refused"))

@@ -18,6 +18,7 @@ from masquerade.core.errors import CheckpointError, MasqueradeError
 from masquerade.core.images import to_float, to_uint8
 from masquerade.judges import _dlib_weights, dlib_face, features
 from masquerade.networks import efficientnet_lite_internals, inputs, mobilenet_v2
+from masquerade.training import weight_files
 
 ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: all channels differ, so a swapped order changes the values
 NAMES = discovery.names("judges")
@@ -408,7 +409,7 @@ def test_damaged_weights_are_refused_by_name(tmp_path):
     torch.save({"weight": torch.zeros(2, 2)}, other)  # no bias: strict loading refuses it
     for path in (cut, other):
         with pytest.raises(CheckpointError, match=path.name):
-            inputs.load_weights(nn.Linear(2, 2), path)
+            weight_files.load_file(nn.Linear(2, 2), path)
 
 
 class TestDlibInPyTorch:

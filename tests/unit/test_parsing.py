@@ -248,14 +248,14 @@ def official(folder, **changes):
 def test_published_file_is_adopted_bit_for_bit(tmp_path):
     path, adopting, job, state = official(tmp_path)
     assert adopting.published == path
-    adopting.adopt(path, job)
+    adopting.convert_official(path, job)
     parser = adopting.load(job.checkpoint)
     assert all(torch.equal(value, state[key]) for key, value in parser.network.state_dict().items())
     _, facts = checkpoints.load_checkpoint(job.checkpoint)
     assert facts["mean"] == [0.485, 0.456, 0.406]
     before = job.checkpoint.read_bytes()
     safetensors.torch.save_file(state, tmp_path / "weights.safetensors")
-    adopting.adopt(tmp_path / "weights.safetensors", job)
+    adopting.convert_official(tmp_path / "weights.safetensors", job)
     assert job.checkpoint.read_bytes() == before
 
 
@@ -272,20 +272,20 @@ def test_file_that_is_not_the_published_network_is_refused(tmp_path):
     for message, content in wrong.items():
         torch.save(content, tmp_path / "wrong.pth")
         with pytest.raises(CheckpointError, match=message):
-            adopting.adopt(tmp_path / "wrong.pth", job)
+            adopting.convert_official(tmp_path / "wrong.pth", job)
     with pytest.raises(CheckpointError, match="the network has"):
-        backbone(width=16, stride=8).adopt(tmp_path / "79999_iter.pth", job)
+        backbone(width=16, stride=8).convert_official(tmp_path / "79999_iter.pth", job)
     assert not job.checkpoint.exists()
 
 
 def test_missing_truncated_and_altered_files_are_refused(tmp_path):
     path, adopting, job, _ = official(tmp_path)
-    with pytest.raises(CheckpointError, match=r"nowhere.pth is missing. docs/parsing.md says"):
-        adopting.adopt(tmp_path / "nowhere.pth", job)
+    with pytest.raises(CheckpointError, match=r"nowhere.pth is missing"):
+        adopting.convert_official(tmp_path / "nowhere.pth", job)
     content = path.read_bytes()
     path.write_bytes(content[:-3000])
     with pytest.raises(CheckpointError, match=r"79999_iter.pth cannot be read"):
-        adopting.adopt(path, job)
+        adopting.convert_official(path, job)
     path.write_bytes(b"\x00" * 40 + content[40:])
     with pytest.raises(CheckpointError, match=r"79999_iter.pth cannot be read"):
-        adopting.adopt(path, job)
+        adopting.convert_official(path, job)

@@ -293,7 +293,7 @@ def official(tmp_path, change=lambda state: state, wrap=lambda state: state, tex
     state = semantics.build(semantics.architecture(adopting.params)).state_dict()
     torch.save(wrap(change({key: value.half() for key, value in state.items()})), tmp_path / "official.pt")
     job = kit.job(tmp_path)
-    adopting.adopt(tmp_path / "official.pt", job)
+    adopting.convert_official(tmp_path / "official.pt", job)
     return adopting, job, state
 
 
@@ -381,14 +381,14 @@ def test_damaged_foreign_and_missing_files_are_refused(tmp_path):
     path = tmp_path / "official.pt"
     path.write_bytes(path.read_bytes()[:-5000])
     with pytest.raises(CheckpointError, match=r"official.pt cannot be read"):
-        adopting.adopt(path, job)
+        adopting.convert_official(path, job)
     with pytest.raises(CheckpointError, match=r"nowhere.pt is missing"):
-        adopting.adopt(tmp_path / "nowhere.pt", job)
+        adopting.convert_official(tmp_path / "nowhere.pt", job)
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "jit.pt")
-    with pytest.raises(CheckpointError, match="the published file is no CLIP"):
-        adopting.adopt(tmp_path / "jit.pt", job)
+    with pytest.raises(CheckpointError, match="is no CLIP"):
+        adopting.convert_official(tmp_path / "jit.pt", job)
     safetensors.torch.save_file(state, tmp_path / "weights.safetensors")
-    adopting.adopt(tmp_path / "weights.safetensors", job)
+    adopting.convert_official(tmp_path / "weights.safetensors", job)
 
 
 def test_published_file_for_a_vocabulary_of_captions_is_refused(tmp_path):

@@ -13,6 +13,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.networks.discriminators import Discriminator, deviation
 from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last
 from masquerade.networks.stylegan2_layers import ModulatedConv2d
+from masquerade.training import weight_files
 from masquerade.training.checkpoints import load_into
 from official import as_genforce
 
@@ -277,7 +278,7 @@ def test_path_length_is_that_of_the_jacobian(generator):
 
 def adopted(content, tmp_path, like):
     torch.save(content, tmp_path / "published.pt")
-    state, layout = layouts.generator(layouts.read(tmp_path / "published.pt"), tmp_path / "published.pt")
+    state, layout = layouts.generator(weight_files.read(tmp_path / "published.pt"), tmp_path / "published.pt")
     fresh = Generator(32, SMALL, 7, 2)
     load_into(fresh, state, tmp_path / "published.pt")
     for name, value in fresh.state_dict().items():
@@ -335,9 +336,9 @@ def test_cut_and_foreign_files_are_refused(generator, tmp_path):
     torch.save({"g_ema": generator.state_dict()}, path)
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(CheckpointError, match="cannot be read"):
-        layouts.read(path)
+        weight_files.read(path)
     with pytest.raises(CheckpointError, match="missing"):
-        layouts.read(tmp_path / "nowhere.pt")
+        weight_files.read(tmp_path / "nowhere.pt")
     with pytest.raises(CheckpointError, match="g_ema"):
         layouts.generator({"weights": {}}, path)
 
@@ -349,7 +350,7 @@ def test_file_that_would_run_code_is_not_opened(tmp_path):
 
     torch.save({"g_ema": Evil()}, tmp_path / "evil.pt")
     with pytest.raises(CheckpointError, match="cannot be read"):
-        layouts.read(tmp_path / "evil.pt")
+        weight_files.read(tmp_path / "evil.pt")
 
 
 def test_noise_is_drawn_from_a_seed_only_if_a_file_has_none_at_all(generator, tmp_path, caplog):

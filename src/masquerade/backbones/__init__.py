@@ -126,7 +126,7 @@ class Backbone(ABC):
                 about |= {"published": self.params.published, "sha256": card.sha256, "figures_of": card.scale}
             elif self.published:
                 about |= {"published": str(self.published), "sha256": self.check_published()}
-                self.adopt(self.published, job)
+                self.convert_official(self.published, job)
             else:
                 self.train(job)
         if not first:
@@ -165,7 +165,7 @@ class Backbone(ABC):
     def train(self, job: TrainingJob) -> None:
         """Train and write ``job.checkpoint``. An interrupted training resumes from ``job.state``."""
 
-    def adopt(self, published: Path, job: TrainingJob) -> None:
+    def convert_official(self, published: Path, job: TrainingJob) -> None:
         """Write ``job.checkpoint`` from a published weight file, for a backbone whose ``Params`` has ``published``.
 
         Strict: raises CheckpointError naming keys that are missing, left over, or of another shape.

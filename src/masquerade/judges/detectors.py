@@ -10,7 +10,7 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, load_weights, pixels, place
+from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, pixels, place
 
 HAAR_SIDE = 96
 HAAR_LEAST = 3 * HAAR_SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
@@ -84,11 +84,14 @@ class Mtcnn(Judge):
         from masquerade.networks import torchvision_internals
 
         torchvision_internals.ensure()
+        import torch
         from facenet_pytorch.models import mtcnn
 
-        networks = (mtcnn.PNet, mtcnn.RNet, mtcnn.ONet)
+        from masquerade.training import weight_files
+
         self._networks = [
-            place(load_weights(network(pretrained=False), path)) for network, path in zip(networks, files, strict=True)
+            place(weight_files.load_file(network(pretrained=False), path).to(memory_format=torch.channels_last))
+            for network, path in zip((mtcnn.PNet, mtcnn.RNet, mtcnn.ONet), files, strict=True)
         ]
 
     def _detect(self, pictures: np.ndarray, least: int) -> tuple:
@@ -162,8 +165,7 @@ class FaceAlignment(Judge):
         networks = {"s3fd": S3FD, "fan4": FAN}
         files = {role: assets.checked(role) for role in self.assets}
         self._detector, self._landmarks = (
-            place(weight_files.load(networks[role](), weight_files.tensors(weight_files.read(path), path), path))
-            for role, path in files.items()
+            place(weight_files.load_file(networks[role](), path)) for role, path in files.items()
         )
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:

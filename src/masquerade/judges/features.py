@@ -43,7 +43,7 @@ class InceptionV3(PublishedJudge):
 
         from masquerade.training import weight_files
 
-        network = weight_files.load(network_of_fid(), weight_files.tensors(weight_files.read(path), path), path)
+        network = weight_files.load_file(network_of_fid(), path)
         network.fc = Identity()  # instead of the classes
         return network
 

@@ -30,7 +30,7 @@ class RecognizerA(EmbeddingJudge):
 
     name = "recognizer_a"
     title = "recognizer A"
-    source = "backbones/recognizer_a.py"
+    source = "backbones/recognition/backbone.py"
     needs = ("recognizer_a",)
 
 
@@ -39,7 +39,7 @@ class RecognizerB(EmbeddingJudge):
 
     name = "recognizer_b"
     title = "recognizer B"
-    source = "backbones/recognizer_b.py"
+    source = "backbones/recognition/backbone.py"
     needs = ("recognizer_b",)
 
 
@@ -60,7 +60,7 @@ class FaceNet(PublishedJudge):
         from masquerade.training import weight_files
 
         classes = {"logits.": f"the layer of its {self.people} people"}
-        weights = weight_files.tensors(weight_files.read(path), path, classes)
+        weights = weight_files.select_tensors(weight_files.read(path), path, classes)
         return weight_files.load(InceptionResnetV1(), weights, path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -103,7 +103,7 @@ class FacenetVggface2(FaceNet):
 class Arcface(PublishedJudge):
     """``embedding``: unit vectors (512,); compare them by their angle.
 
-    At paper scale, the losses of the methods use the same network (backbones/identity/), with the same preprocessing:
+    At paper scale, the losses of the methods use the same network (backbones/recognition/), with the same preprocessing:
     RGB in [-1, 1], FALCO's crop of the picture at 256 pixels, averaged to 112 x 112. For methods that were trained with
     it, it is not an independent judge, and their tables state this.
     """
@@ -117,9 +117,9 @@ class Arcface(PublishedJudge):
     quantities = {"embedding": (512,)}
 
     def _build(self, path: Path) -> "torch.nn.Module":
-        from masquerade.backbones.identity import published_weights
+        from masquerade.backbones.recognition import training
 
-        return published_weights.recognizer(path)
+        return training.load_arcface(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
@@ -151,7 +151,9 @@ class Adaface(PublishedJudge):
         from masquerade.networks.ir_se import AdaFaceIR
         from masquerade.training import weight_files
 
-        weights = weight_files.tensors(weight_files.read(path), path, {"head.": "its classes"}, under="state_dict")
+        weights = weight_files.select_tensors(
+            weight_files.read(path), path, {"head.": "its classes"}, under="state_dict"
+        )
         return weight_files.load(ModuleDict({"model": AdaFaceIR()}), weights, path)["model"]
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:

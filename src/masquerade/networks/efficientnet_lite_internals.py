@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from masquerade.assets.packaged import packaged
-from masquerade.networks.inputs import folded, load_weights
+from masquerade.networks.inputs import folded
 
 if TYPE_CHECKING:
     import torch
@@ -72,9 +72,13 @@ def _weights(number: int) -> Path:
 
 
 def _loaded(number: int, weights: Path) -> "torch.nn.Module":
+    import torch
     from efficientnet_lite_pytorch import EfficientNet
 
-    return load_weights(EfficientNet.from_name(f"efficientnet-lite{number}"), weights)
+    from masquerade.training import weight_files
+
+    network = EfficientNet.from_name(f"efficientnet-lite{number}")
+    return weight_files.load_file(network, weights).to(memory_format=torch.channels_last)
 
 
 @cache

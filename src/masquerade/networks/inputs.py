@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from masquerade.core import seeding
-from masquerade.core.errors import CheckpointError
 from masquerade.core.images import to_float, to_uint8
 
 if TYPE_CHECKING:
@@ -43,22 +41,6 @@ def place(network: Network) -> Network:
     A test runs every method, judge and backbone with a pretended GPU and finds each tensor that lies elsewhere.
     """
     return network.to(device())
-
-
-def load_weights(network: "torch.nn.Module", path: Path) -> "torch.nn.Module":
-    """Load a plain state dict strictly, without unpickling; returns the network frozen and in evaluation mode.
-
-    Raises CheckpointError naming the file if it is damaged or has other keys.
-    """
-    import pickle
-
-    import torch
-
-    try:
-        network.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
-    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
-        raise CheckpointError(f"{path} does not fit {type(network).__name__}: {error}") from error
-    return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
 def folded(network: "torch.nn.Module") -> "torch.nn.Module":

@@ -43,7 +43,7 @@ def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
         made = lpips.LPIPS(net=trunk, pretrained=False, pnet_rand=True, verbose=False)
     heads = packaged("lpips", "weights", "v0.1", f"{trunk}.pth", install="lpips")
     own = ModuleDict({name: made.get_submodule(name) for name in HEADS})
-    weight_files.load(own, weight_files.tensors(weight_files.read(heads), heads), heads)
+    weight_files.load_file(own, heads)
     layers = {place: getattr(made.net, name).get_submodule(place) for place, name in SLICES[trunk].items()}
     weight_files.load(ModuleDict({"features": ModuleDict(layers)}), convolutions(path, trunk), path)
     return made.eval().requires_grad_(False)
@@ -57,7 +57,7 @@ def convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
     from masquerade.training import weight_files
 
     if path.suffix != STAND_IN_SUFFIX:
-        return weight_files.tensors(weight_files.read(path), path, {"classifier.": "ImageNet's classes"})
+        return weight_files.select_tensors(weight_files.read(path), path, {"classifier.": "ImageNet's classes"})
     arrays = weight_files.read_arrays(path)
     names = {
         f"{FLAX[trunk]}.Conv_{number}.{theirs}": f"features.{place}.{ours}"
@@ -65,7 +65,7 @@ def convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
         for theirs, ours in (("kernel", "weight"), ("bias", "bias"))
     }
     own = {name: value for name, value in arrays.items() if not name.startswith("NetLinLayer_")}  # the heads of lpips
-    kernels = weight_files.renamed(own, names, path)
+    kernels = weight_files.rename_tensors(own, names, path)
     return {
         name: value.permute(3, 2, 0, 1).contiguous() if value.ndim == 4 else value for name, value in kernels.items()
     }

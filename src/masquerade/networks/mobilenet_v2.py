@@ -14,7 +14,6 @@ from masquerade.networks.inputs import (
     apply_in_batches,
     device,
     folded,
-    load_weights,
     pictures_at_once,
     place,
     tensor,
@@ -47,12 +46,15 @@ def _weights() -> Path:
 
 
 def _loaded(weights: Path) -> "torch.nn.Module":
+    import torch
+
     from masquerade.networks import torchvision_internals
+    from masquerade.training import weight_files
 
     torchvision_internals.ensure()
     from torchvision.models import mobilenet_v2
 
-    return load_weights(mobilenet_v2(weights=None), weights)
+    return weight_files.load_file(mobilenet_v2(weights=None), weights).to(memory_format=torch.channels_last)
 
 
 @cache

@@ -1,22 +1,32 @@
-"""Published weight files: read without running any code from them, and loaded strictly.
+"""The one reader of published weight files: it runs no code from them, and loads them strictly.
 
-From a PyTorch file only tensors and plain containers are read. The caller names the tensors that it leaves out.
+`read` takes a .safetensors file, a PyTorch file (tensors and plain containers alone) and a TorchScript program, such as
+OpenAI's CLIP. The caller names the tensors that it leaves out.
+
+    content = read(path)                                        # {"state_dict": {"stem.weight": (64, 3, 7, 7), ...}}
+    tensors = select_tensors(content, path, under="state_dict")  # {"stem.weight": (64, 3, 7, 7), ...}
+    network = load(Network(), rename_tensors(tensors, {"stem.weight": "conv1.weight", ...}, path), path)
+
+`load_file` does the same for a file whose names are those of the network.
 """
 
 import argparse
 import logging
 import pickle
 import re
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import safetensors.torch
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from masquerade.core.errors import CheckpointError
-from masquerade.training import checkpoints
+from masquerade.training import checkpoints, torchscript
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +35,8 @@ Network = TypeVar("Network", bound=nn.Module)
 COUNTER = "num_batches_tracked"
 """A buffer of batch normalization, used only by training with momentum None. PyTorch before 0.4.1 does not save it."""
 UNREADABLE = (
-    pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError,
-    IndexError,
+    pickle.UnpicklingError, SafetensorError, zipfile.BadZipFile, RuntimeError, OSError, EOFError, ValueError, KeyError,
+    AttributeError, TypeError, IndexError,
 )  # fmt: skip
 """What a damaged or foreign file raises while it is read."""
 LIGHTNING_CLASSES = tuple(
@@ -56,7 +66,7 @@ class Inert:
 
 
 def read(path: Path) -> Any:
-    """Returns the content of a PyTorch file: tensors and plain containers.
+    """The content of a weight file: tensors and plain containers.
 
     Raises CheckpointError naming the file when it is missing, damaged, or holds anything else.
     """
@@ -64,6 +74,10 @@ def read(path: Path) -> Any:
         raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")
     allowed = [argparse.Namespace, *((Inert, name) for name in LIGHTNING_CLASSES)]
     try:
+        if path.suffix == ".safetensors":
+            return safetensors.torch.load_file(path)
+        if torchscript.is_program(path):
+            return torchscript.read_state(path)
         with torch.serialization.safe_globals(allowed):
             return torch.load(path, map_location="cpu", weights_only=True)
     except UNREADABLE as error:
@@ -117,7 +131,9 @@ def read_arrays(path: Path) -> dict[str, Tensor]:
     return found
 
 
-def tensors(content: Any, path: Path, without: Mapping[str, str] | None = None, under: str = "") -> dict[str, Tensor]:
+def select_tensors(
+    content: Any, path: Path, without: Mapping[str, str] | None = None, under: str = ""
+) -> dict[str, Tensor]:
     """Returns the tensors of a state dict by name.
 
     ``without``: prefix of the names of tensors to leave out -> description of them, for the log. ``under``: the key of
@@ -132,14 +148,14 @@ def tensors(content: Any, path: Path, without: Mapping[str, str] | None = None, 
         content = content[under]
     if not isinstance(content, Mapping) or not content or not all(map(torch.is_tensor, content.values())):
         raise CheckpointError(f"{path} is not a file of weights: it should hold tensors by name, and nothing else.")
-    kept = dict(content)
+    selected = dict(content)
     for prefix, description in (without or {}).items():
-        dropped = [name for name in kept if name.startswith(prefix)]
+        dropped = [name for name in selected if name.startswith(prefix)]
         for name in dropped:
-            del kept[name]
+            del selected[name]
         if dropped:
             logger.info("%s: %s left out (%s)", path, ", ".join(dropped), description)
-    return kept
+    return selected
 
 
 def load(network: Network, given: Mapping[str, Tensor], path: Path) -> Network:
@@ -154,6 +170,11 @@ def load(network: Network, given: Mapping[str, Tensor], path: Path) -> Network:
     return network.eval().requires_grad_(False)
 
 
+def load_file(network: Network, path: Path, without: Mapping[str, str] | None = None, under: str = "") -> Network:
+    """`load` the tensors of a file whose names are those of the network. Raises as `read` and `select_tensors`."""
+    return load(network, select_tensors(read(path), path, without, under), path)
+
+
 def refuse_nan(given: Mapping[str, Tensor], path: Path) -> None:
     """Raises CheckpointError naming the file and the first tensor with a value that is not finite."""
     for name in sorted(given):
@@ -161,7 +182,7 @@ def refuse_nan(given: Mapping[str, Tensor], path: Path) -> None:
             raise CheckpointError(f"{path}: {name} holds values that are not numbers. Fetch the file again.")
 
 
-def renamed(given: Mapping[str, Tensor], names: Mapping[str, str], path: Path) -> dict[str, Tensor]:
+def rename_tensors(given: Mapping[str, Tensor], names: Mapping[str, str], path: Path) -> dict[str, Tensor]:
     """The tensors under our names. ``names``: published name -> our name, for each tensor of the published network.
 
     Raises CheckpointError naming the file and the published names that are missing or left over.

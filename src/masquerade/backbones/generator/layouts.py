@@ -4,7 +4,6 @@ No code from a file is run: torch files are read as tensors and plain containers
 the offset of the biases and in the orientation of the up-sampling kernels, as stated in each function.
 """
 
-import argparse
 import logging
 import re
 from collections.abc import Mapping
@@ -16,27 +15,10 @@ from torch import Tensor
 
 from masquerade.core.errors import CheckpointError
 from masquerade.networks.stylegan2_layers import NOISE_SEED, TAPS, noise_maps
-from masquerade.training import weight_files
 
 logger = logging.getLogger(__name__)
 
 State = dict[str, Tensor]
-
-
-def read(path: Path) -> Any:
-    """The content of a torch file: tensors and plain containers only. Raises CheckpointError naming the file."""
-    if not Path(path).is_file():
-        raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")
-    try:
-        with torch.serialization.safe_globals(
-            [argparse.Namespace]
-        ):  # the type of the options in the published encoders
-            return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for a cut or foreign file
-        raise CheckpointError(
-            f"{path} cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:200]}). It is cut, altered, "
-            "or not a torch file of tensors. Fetch it again."
-        ) from error
 
 
 def generator(content: Any, path: Path) -> tuple[State, str]:
@@ -46,9 +28,9 @@ def generator(content: Any, path: Path) -> tuple[State, str]:
     """
     if isinstance(content, Mapping):
         if "g_ema" in content:
-            return _finite(rosinality(content, path), path), "rosinality"
+            return rosinality(content, path), "rosinality"
         if "generator_smooth" in content:
-            return _finite(genforce(content["generator_smooth"], path), path), "GenForce"
+            return genforce(content["generator_smooth"], path), "GenForce"
     keys = ", ".join(map(str, list(content)[:6])) if isinstance(content, Mapping) else type(content).__name__
     raise CheckpointError(
         f"{path} is no generator of a known layout: it needs the key g_ema (rosinality) or generator_smooth "
@@ -157,10 +139,4 @@ def encoder(content: Any, path: Path) -> tuple[State, State, Tensor]:
                 f"{path}: '{name}' is left over: an e4e or pSp file has only encoder.* and decoder.*."
             )
         parts[part][rest] = value
-    weight_files.refuse_nan({**content["state_dict"], "latent_avg": content["latent_avg"]}, path)
     return parts["encoder"], parts["decoder"], content["latent_avg"]
-
-
-def _finite(state: State, path: Path) -> State:
-    weight_files.refuse_nan(state, path)
-    return state

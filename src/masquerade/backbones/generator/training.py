@@ -22,7 +22,7 @@ from masquerade.networks.linear_codes import of_state as linear_codes_of
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
-from masquerade.training import checkpoints
+from masquerade.training import checkpoints, weight_files
 from masquerade.training.checkpoints import Saved
 from masquerade.training.loop import Task
 from masquerade.training.settings import TrainingJob
@@ -121,16 +121,15 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
     save(job.checkpoint, average, params.model_dump(), task.linear)
 
 
-def adopt(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
+def convert_official(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
     """Write the checkpoint from a published file. Its pictures get the size of the training faces.
 
     Raises CheckpointError if the file does not fit ``params``, ParameterError if it cannot have that size.
     """
-    content = layouts.read(published)
-    state, layout = layouts.generator(content, published)
+    state, layout = layouts.generator(weight_files.read(published), published)
     generator = build(params.model_dump(), FaceArchive(job.faces).facts["size"])
     has_mean = "latent_avg" in state
-    checkpoints.load_into(generator, {"latent_avg": generator.latent_avg} | state, published)
+    weight_files.load(generator, {"latent_avg": generator.latent_avg} | state, published)
     if not has_mean:
         measure_mean(generator, 0)
     logger.info("%s: %s layout, %d style layers", published, layout, generator.layers)

@@ -31,8 +31,8 @@ class Inversion(TrainedBackbone):
 
         return training
 
-    def adopt(self, published: Path, job: TrainingJob) -> None:
-        self.training().adopt(self.params, published, job)
+    def convert_official(self, published: Path, job: TrainingJob) -> None:
+        self.training().convert_official(self.params, published, job)
 
     def floors(self) -> dict[str, float]:
         return {"identity": self.params.floor_identity, "psnr": self.params.floor_psnr}

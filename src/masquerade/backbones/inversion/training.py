@@ -27,12 +27,12 @@ from masquerade.networks.lpips import perceptual
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.networks.w_space import CodeDiscriminator
-from masquerade.training import checkpoints, precision
+from masquerade.training import precision, weight_files
 from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
-__all__ = ["adopt", "load", "perceptual", "quality", "train"]
+__all__ = ["convert_official", "load", "perceptual", "quality", "train"]
 logger = logging.getLogger(__name__)
 
 R1, R1_EVERY = 10.0, 16  # weight and interval of the R1 penalty: Tov et al. 2021, appendix A
@@ -184,9 +184,9 @@ def measured_rows(archive: FaceArchive) -> pd.DataFrame:
     return archive.select("validation").drop_duplicates("identity").iloc[:LIMIT_ON]
 
 
-def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
+def convert_official(params: InversionSettings, published: Path, job: TrainingJob) -> None:
     """Write the checkpoint from a published file. Raises CheckpointError if it or its generator does not fit."""
-    encoder, decoder, mean = layouts.encoder(layouts.read(published), published)
+    encoder, decoder, mean = layouts.encoder(weight_files.read(published), published)
     generator = loaded("generator", job.backbones)
     if mean.shape != (generator.layers, generator.style_width):
         raise CheckpointError(
@@ -201,7 +201,7 @@ def adopt(params: InversionSettings, published: Path, job: TrainingJob) -> None:
             f"differ (the first: {altered[0]}). Adopt the generator that belongs to it."
         )
     inverter = build(params.model_dump() | {"linear": False}, fingerprints.md5(job.backbones["generator"]), mean)
-    checkpoints.load_into(inverter.encoder, encoder, published)
+    weight_files.load(inverter.encoder, encoder, published)
     save(job.checkpoint, inverter, params)
 
 

@@ -29,10 +29,8 @@ class Parsing(TrainedBackbone):
 
         return training
 
-    def adopt(self, published: Path, job: TrainingJob) -> None:
-        from masquerade.backbones.parsing import published_weights
-
-        published_weights.adopt(self.params, published, job.checkpoint)
+    def convert_official(self, published: Path, job: TrainingJob) -> None:
+        self.training().convert_official(self.params, published, job)
 
     def floors(self) -> dict[str, float]:
         return {"miou": self.params.floor_miou, "pixel_accuracy": self.params.floor_accuracy}

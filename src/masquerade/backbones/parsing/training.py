@@ -18,6 +18,7 @@ from masquerade.core.errors import ArchiveError
 from masquerade.core.images import FaceArchive
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, apply_in_batches, place
+from masquerade.training import checkpoints, weight_files
 from masquerade.training.checkpoints import Saved
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
@@ -116,6 +117,16 @@ def train(params: ParsingSettings, job: TrainingJob) -> None:
     task = ParsingTask(place(build(facts)), params, pictures, masks, training.seed)
     training.fit(task, params.steps)
     training.save({"network": task.network}, facts)
+
+
+def convert_official(params: ParsingSettings, published: Path, job: TrainingJob) -> None:
+    """Write the checkpoint of the job from a file with the layout of 79999_iter.pth and the sizes of ``params``.
+
+    Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
+    """
+    parser = build(architecture(params))
+    weight_files.load_file(parser.network, published)
+    checkpoints.save_checkpoint(job.checkpoint, {"network": parser.network}, architecture(params))
 
 
 def known_masks(archive: FaceArchive, rows) -> np.ndarray:

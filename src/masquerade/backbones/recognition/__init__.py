@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.core.settings import Settings
-from masquerade.training.settings import RisingUpdates
+from masquerade.core.settings import Channels, Settings
+from masquerade.training.settings import Published, RisingUpdates
 
 
 class RecognitionSettings(RisingUpdates):
@@ -46,3 +46,20 @@ class PhotographSettings(Settings):
 
 
 SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave none
+
+
+class IdentitySettings(Published):
+    """The network, the file to adopt, or its training."""
+
+    sources = {
+        "published": "model_ir_se50.pth: ``asset:ir_se50``; it sees FALCO's crop of a picture",
+    }
+
+    widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
+    """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
+    units: Annotated[list[int], Field(min_length=4, max_length=4)]
+    """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
+    photographs: PhotographSettings | None = None
+    """The training for photographs, whose network has no widths and units; null: IR-SE."""
+    recognition: RecognitionSettings
+    """Its training identities, its training, and its floors."""

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.recognition import RecognitionSettings
+from masquerade.backbones.recognition import IdentitySettings, RecognitionSettings
 from masquerade.core import people, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, place
-from masquerade.networks.ir_se import ArcMargin
+from masquerade.networks.ir_se import IRSE, ArcMargin
+from masquerade.training import checkpoints, weight_files
 from masquerade.training.checkpoints import Saved
 from masquerade.training.loop import Task
 from masquerade.training.optimizers import AdamOptions, Optimizers, warmup_cosine_share
@@ -175,6 +176,21 @@ def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recognizer:
 
 def _recognizer(network: nn.Module, facts: Mapping) -> Recognizer:
     return Recognizer(network, facts["input_size"], Crop(**facts["crop"]) if "crop" in facts else None)
+
+
+def load_arcface(path: Path) -> Recognizer:
+    """ArcFace's published IR-SE-50, frozen. Raises CheckpointError naming the tensors that do not fit."""
+    return Recognizer(weight_files.load_file(IRSE(), path), 112, CROP).eval().requires_grad_(False)
+
+
+def convert_official(params: IdentitySettings, published: Path, job: TrainingJob) -> None:
+    """Write the checkpoint of the job from a file with the layout of model_ir_se50.pth and the sizes of ``params``.
+
+    Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
+    """
+    facts = {"widths": params.widths, "units": params.units, "input_size": params.recognition.input_size}
+    network = weight_files.load_file(IRSE(facts["input_size"], facts["widths"], facts["units"]), published)
+    checkpoints.save_checkpoint(job.checkpoint, {"network": network}, facts | {"crop": CROP._asdict()})
 
 
 def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:

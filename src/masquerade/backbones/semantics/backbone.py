@@ -30,10 +30,10 @@ class Semantics(Backbone):
 
         training.train(self.params, job)
 
-    def adopt(self, published: Path, job: TrainingJob) -> None:
-        from masquerade.backbones.semantics import published_weights
+    def convert_official(self, published: Path, job: TrainingJob) -> None:
+        from masquerade.backbones.semantics import training
 
-        published_weights.adopt(self.params, published, job.checkpoint)
+        training.convert_official(self.params, published, job)
 
     def quality(self, job: TrainingJob) -> dict[str, float]:
         from masquerade.backbones.semantics import quality

@@ -3,6 +3,8 @@
 import logging
 import math
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from torch.nn import functional
 
 from masquerade.backbones.semantics import SemanticsSettings
 from masquerade.backbones.semantics.network import (
+    CLIPS,
     OURS,
     SemanticEncoder,
     architecture,
@@ -22,8 +25,9 @@ from masquerade.backbones.semantics.network import (
     words_of,
 )
 from masquerade.core import seeding
-from masquerade.core.errors import ArchiveError
+from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
 from masquerade.networks import inputs
+from masquerade.training import checkpoints, weight_files
 from masquerade.training.optimizers import AdamOptions, Optimizers
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
@@ -210,3 +214,49 @@ def train(params: SemanticsSettings, job: TrainingJob) -> None:
     task = ContrastiveTask(encoder, params, archive.pictures(rows), captions, people, training.seed)
     training.fit(task, params.steps, None, facts)
     training.save({"clip": encoder.network}, facts)
+
+
+FARL_HEADS = ("visual.lm_transformer.", "visual.ln_lm.", "visual.lm_head.", "visual.mask_token")
+"""First letters of the tensors of FaRL's masked image modeling (farl/network/farl/model.py), which are not used."""
+NUMBERS = ("input_resolution", "context_length", "vocab_size")
+"""The entries of OpenAI's state dict that are not weights."""
+
+
+def convert_official(params: SemanticsSettings, published: Path, job: TrainingJob) -> None:
+    """Write the checkpoint of the job from a file of FaRL, CLIP or OpenCLIP with the architecture of ``params``.
+
+    A file without a text encoder gives an image encoder only. Raises CheckpointError naming tensors that are missing,
+    left over, of another shape, or with NaN or infinity. Raises ParameterError if the vocabulary is not CLIP's.
+    """
+    if params.text.vocabulary != "clip":
+        raise ParameterError(
+            "backbones.semantics: published weights use CLIP's byte pairs; set text.vocabulary to clip, or published "
+            "to '' to train a network on the words of the captions."
+        )
+    weights = clip_tensors(weight_files.read(published), published)
+    facts = architecture(params) | CLIPS
+    if all(key.startswith("visual.") or key == "logit_scale" for key in weights):
+        logger.warning("%s holds no text encoder: the network cannot encode sentences", published)
+        facts["text"] = None
+        weights.pop("logit_scale", None)
+    network = weight_files.load(build(facts), weights, published)
+    checkpoints.save_checkpoint(job.checkpoint, {"clip": network}, facts)
+
+
+def clip_tensors(content: Any, path: Path) -> dict[str, Tensor]:
+    """CLIP's tensors of a state dict, which may be under the key ``state_dict``, by name as float32.
+
+    `FARL_HEADS` and `NUMBERS` are left out, and the prefix ``module.`` of a parallel training is removed.
+    """
+    state = content.get("state_dict", content) if isinstance(content, Mapping) else {}
+    weights = {
+        key: value
+        for key, value in ((str(key).removeprefix("module."), value) for key, value in state.items())
+        if not key.startswith(FARL_HEADS) and key not in NUMBERS
+    }
+    if not any(key.startswith("visual.") for key in weights) or not all(map(torch.is_tensor, weights.values())):
+        raise CheckpointError(
+            f"{path} is no CLIP: it should hold tensors named visual.conv1.weight and so on, at the top or under "
+            "'state_dict'. Download it again."
+        )
+    return {key: value.float() for key, value in weights.items()}

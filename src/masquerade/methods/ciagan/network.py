@@ -181,8 +181,10 @@ def load_official(params: CiaganSettings, path: Path) -> CiaganGenerator:
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    given = weight_files.tensors(weight_files.read(path), path)
-    return weight_files.load(build_generator(params), weight_files.renamed(given, official_names(params), path), path)
+    given = weight_files.select_tensors(weight_files.read(path), path)
+    return weight_files.load(
+        build_generator(params), weight_files.rename_tensors(given, official_names(params), path), path
+    )
 
 
 def official_names(params: CiaganSettings) -> dict[str, str]:

@@ -63,8 +63,10 @@ def load_official(params: DartBlurSettings, path: Path) -> DartBlurUNet:
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    given = weight_files.tensors(weight_files.read(path), path)
-    return weight_files.load(DartBlurUNet(params.widths), weight_files.renamed(given, official_names(), path), path)
+    given = weight_files.select_tensors(weight_files.read(path), path)
+    return weight_files.load(
+        DartBlurUNet(params.widths), weight_files.rename_tensors(given, official_names(), path), path
+    )
 
 
 def official_names() -> dict[str, str]:

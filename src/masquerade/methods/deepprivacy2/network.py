@@ -192,8 +192,8 @@ def load_official(params: DeepPrivacy2Settings, path: Path) -> StyleUNet:
 
 def official_tensors(ours: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
     """The tensors of the generator in a published file, under our names. ``ours``: our state dict."""
-    given = weight_files.tensors(weight_files.read(path), path, CENTERS, under=AVERAGE)
-    found = weight_files.renamed(given, {official_name(name): name for name in ours}, path)
+    given = weight_files.select_tensors(weight_files.read(path), path, CENTERS, under=AVERAGE)
+    found = weight_files.rename_tensors(given, {official_name(name): name for name in ours}, path)
     for name, value in found.items():
         if name.endswith(".filter.kernel"):
             if value.shape != ours[name].shape or not torch.allclose(4 * value, ours[name]):

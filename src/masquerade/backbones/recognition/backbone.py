@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field, field_validator
 
 from masquerade.backbones import Backbone
-from masquerade.backbones.recognition import SMALLEST_INPUT, PhotographSettings, RecognitionSettings
+from masquerade.backbones.recognition import SMALLEST_INPUT, IdentitySettings, PhotographSettings, RecognitionSettings
 from masquerade.core import discovery
 from masquerade.training.settings import OwnPublished, TrainingJob
 
@@ -106,3 +106,51 @@ class InceptionRecognizer(RecognizerBackbone):
         from masquerade.networks.inception_resnet import InceptionResnetV1
 
         return InceptionResnetV1(facts["width"], facts["repeats"])
+
+
+class Identity(RecognizerBackbone):
+    """Deng et al. 2019 (ArcFace), the network of IdentityDP's section IV.A; published size: IR-SE-50 at 112 pixels.
+
+    For photographs it is MobileNetV2, which learned ImageNet before (``photographs`` of its parameters).
+    Its embedding has 512 numbers and length 1. No judge that is trained here has its architecture, its identities or
+    its seed. The judge ``arcface`` is the published network itself.
+    """
+
+    name = "identity"
+    title = "identity encoder (IR-SE, ArcFace)"
+    source = "trained here on the people of the backbones"
+
+    architecture = ("widths", "units", "recognition.input_size")
+    Params = IdentitySettings
+    params: IdentitySettings
+    trunk = "mobilenet_v2"
+
+    def facts(self) -> dict[str, Any]:
+        return {"widths": self.params.widths, "units": self.params.units}
+
+    @staticmethod
+    def drawn(facts: Mapping[str, Any]) -> "nn.Module":
+        from masquerade.networks.ir_se import IRSE
+
+        return IRSE(facts["input_size"], facts["widths"], facts["units"])
+
+    def convert_official(self, published: Path, job: TrainingJob) -> None:
+        from masquerade.backbones.recognition import training
+
+        training.convert_official(self.params, published, job)
+
+
+class RecognizerA(InceptionRecognizer):
+    """Schroff et al. 2015 (FaceNet). It takes the place of FaceNet trained on CASIA-WebFace."""
+
+    name = "recognizer_a"
+    title = "recognizer A"
+    source = "trained here on its own part of the judges' people"
+
+
+class RecognizerB(InceptionRecognizer):
+    """Schroff et al. 2015 (FaceNet). It takes the place of FaceNet trained on VGGFace2."""
+
+    name = "recognizer_b"
+    title = "recognizer B"
+    source = "trained here on its own part of the judges' people"

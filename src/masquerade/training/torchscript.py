@@ -16,8 +16,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from masquerade.core.errors import CheckpointError
-
 DTYPES = {
     "FloatStorage": torch.float32, "HalfStorage": torch.float16, "DoubleStorage": torch.float64,
     "LongStorage": torch.int64, "IntStorage": torch.int32, "BoolStorage": torch.bool,
@@ -49,24 +47,17 @@ def is_program(path: Path) -> bool:
         return any(name.endswith("/constants.pkl") for name in archive.namelist())
 
 
-def state(path: Path) -> dict[str, Tensor]:
+def read_state(path: Path) -> dict[str, Tensor]:
     """Parameters and buffers by name, as in the ``state_dict`` of the program.
 
-    Raises CheckpointError if the archive is cut or has an unknown name.
+    Raises pickle.UnpicklingError when the archive names anything but tensors, containers and classes of the program.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            (pickled,) = (name for name in archive.namelist() if name.count("/") == 1 and name.endswith("/data.pkl"))
-            with archive.open(pickled) as file:
-                root = _Reader(file, archive, pickled.removesuffix("data.pkl")).load()
-            return dict(_tensors(root, "", archive, pickled.removesuffix("data.pkl"), {}))
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from error
-    except Exception as error:  # a cut or foreign pickle raises many kinds
-        raise CheckpointError(
-            f"{path} cannot be read as the archive of a TorchScript program ({type(error).__name__}: {error}). Fetch "
-            "it again from its publisher."
-        ) from error
+    with zipfile.ZipFile(path) as archive:
+        (pickled,) = (name for name in archive.namelist() if name.count("/") == 1 and name.endswith("/data.pkl"))
+        folder = pickled.removesuffix("data.pkl")
+        with archive.open(pickled) as file:
+            program = _Reader(file, archive, folder).load()
+        return dict(_tensors(program, "", archive, folder, {}))
 
 
 class _Reader(pickle.Unpickler):
@@ -85,10 +76,7 @@ class _Reader(pickle.Unpickler):
             return DTYPES[name]
         if module == "torch.jit._pickle":  # lists and their types
             return lambda values, *_: values
-        raise CheckpointError(
-            f"it names {module}.{name}, which is no tensor and no container, and no code of a file is run. Fetch the "
-            "official file."
-        )
+        raise pickle.UnpicklingError(f"GLOBAL {module}.{name} was not an allowed global")
 
     def persistent_load(self, pid: Any) -> Tensor:
         _, dtype, key, _, _ = pid
