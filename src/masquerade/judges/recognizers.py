@@ -60,8 +60,7 @@ class FaceNet(PublishedJudge):
         from masquerade.training import weight_files
 
         classes = {"logits.": f"the layer of its {self.people} people"}
-        weights = weight_files.select_tensors(weight_files.read(path), path, classes)
-        return weight_files.load(InceptionResnetV1(), weights, path)
+        return weight_files.load_file(InceptionResnetV1(), path, classes)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
@@ -103,7 +102,7 @@ class FacenetVggface2(FaceNet):
 class Arcface(PublishedJudge):
     """``embedding``: unit vectors (512,); compare them by their angle.
 
-    At paper scale, the losses of the methods use the same network (backbones/recognition/), with the same preprocessing:
+    At paper scale, the losses of the methods use the same network, with the same preprocessing:
     RGB in [-1, 1], FALCO's crop of the picture at 256 pixels, averaged to 112 x 112. For methods that were trained with
     it, it is not an independent judge, and their tables state this.
     """
@@ -151,10 +150,8 @@ class Adaface(PublishedJudge):
         from masquerade.networks.ir_se import AdaFaceIR
         from masquerade.training import weight_files
 
-        weights = weight_files.select_tensors(
-            weight_files.read(path), path, {"head.": "its classes"}, under="state_dict"
-        )
-        return weight_files.load(ModuleDict({"model": AdaFaceIR()}), weights, path)["model"]
+        network = ModuleDict({"model": AdaFaceIR()})
+        return weight_files.load_file(network, path, {"head.": "its classes"}, under="state_dict")["model"]
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
