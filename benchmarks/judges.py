@@ -51,9 +51,9 @@ def one_by_one(scale: str, checkpoints: Path, count: int, repeats: int) -> list[
     """One row a judge: loading and the first face (s), time a face (ms, best of ``repeats``), faces detected."""
     import numpy as np
 
-    from masquerade.pipeline import libraries, measuring
+    from masquerade.pipeline import measuring, preload
 
-    libraries.load()
+    preload.load_libraries()
     faces, rows = drawn(scale, count), []
     sources = faces[::-1].copy()
     with measuring.limited_threads(1):
@@ -120,9 +120,9 @@ def cost(child: int) -> float:
 
 def forked(folder: Path, checkpoints: Path) -> float:
     """Seconds of processor of a whole pass, in a process forked from this one after the imports of libraries."""
-    from masquerade.pipeline import libraries
+    from masquerade.pipeline import preload
 
-    libraries.load()
+    preload.load_libraries()
     gc.collect()
     gc.freeze()  # as the fork server does
     child = os.fork()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading, overlays, yaml_files
-from masquerade.pipeline import metric_summary
+from masquerade.pipeline import evaluation
 
 BASE = {"steps": 500, "losses": {"identity": 5.0, "pixels": 1.0}, "widths": [64, 128], "empty": {}}
 OVER = {"steps": 6, "losses": {"pixels": 0.5}, "widths": [4]}
@@ -110,5 +110,5 @@ def test_scores_are_means_over_the_seeds_that_have_a_value():
         address = {"dataset": "faces", "method": "blur", "variant": "size_7", "seed": seed}
         return {"cell": address, "metrics": {"psnr": {"": {"value": psnr}}, "distance": {"dlib": {"value": distance}}}}
 
-    scores = metric_summary.summarize([cell(0, 20.0, None), cell(1, 30.0, 0.5)])
+    scores = evaluation.summarize([cell(0, 20.0, None), cell(1, 30.0, 0.5)])
     assert scores == {"faces": {"blur/size_7": {"psnr": 25.0, "distance.dlib": 0.5}}}

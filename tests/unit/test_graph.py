@@ -13,9 +13,8 @@ from masquerade.core.errors import AssetError
 from masquerade.params import paths
 from masquerade.params.paths import Paths
 from masquerade.params.slices import Slice
-from masquerade.pipeline import checks, commands, submission
-from masquerade.pipeline.graph import Graph, one_of
-from masquerade.pipeline.targets import Targets
+from masquerade.pipeline import checks, submission
+from masquerade.pipeline.graph import Graph, Targets, one_of
 
 CELL = {"dataset": "synthetic_hq", "method": "ifadit", "variant": "full", "seed": 0}
 
@@ -196,25 +195,28 @@ class TestPapers:
 class TestSubmission:
     def test_own_resources_of_a_job_override_those_of_its_kind(self, graph):
         compute = graph.parameters.compute.model_copy(update={"own": {"training/falco": {"gpus": 3}}})
-        resources = submission.submitted(compute, "logs/x", "training", lambda w: w.method, "train")
+        resources = submission.make_submission(compute, "logs/x", "training", lambda w: w.method, "train")
         requested = json.loads(resources["submission"](wildcards(method="falco")))
         assert (requested["gpus"], requested["name"], requested["resumable"]) == (3, "training falco", True)
         other = json.loads(resources["submission"](wildcards()))
         assert other["gpus"] == compute.training.gpus
 
     def test_brief_jobs_request_no_more_than_light_ones(self, graph):
-        light, brief = submission.light(graph.parameters.compute), submission.brief(graph.parameters.compute)
+        light, brief = (
+            submission.make_light_resources(graph.parameters.compute),
+            submission.make_brief_resources(graph.parameters.compute),
+        )
         assert brief["runtime"] <= min(5, light["runtime"])
         assert brief["mem_mb"] <= light["mem_mb"]
 
     def test_partitions_are_not_checked_without_a_cluster(self, graph, monkeypatch):
         monkeypatch.setattr(submission.launch, "check_partitions", lambda _: pytest.fail("looked up"))
-        submission.prepare(graph.parameters.compute, submits=False, kept={})
+        submission.prepare_submission(graph.parameters.compute, submits=False, kept={})
 
     def test_partitions_of_every_kind_are_checked_on_a_cluster(self, graph, monkeypatch):
         checked = {}
         monkeypatch.setattr(submission.launch, "check_partitions", checked.update)
-        submission.prepare(graph.parameters.compute, submits=True, kept={})
+        submission.prepare_submission(graph.parameters.compute, submits=True, kept={})
         assert {"compute.light.partition", "compute.training.partition", "compute.inference.partition"} <= set(checked)
 
 
@@ -228,7 +230,7 @@ def test_missing_file_from_outside_stops_a_build_and_says_what_to_do(monkeypatch
 def test_graph_is_planned_without_torch_and_without_snakemake(root):
     program = (
         "import sys\nfrom pathlib import Path\n"
-        "from masquerade.pipeline.graph import Graph\nfrom masquerade.pipeline.targets import Targets\n"
+        "from masquerade.pipeline.graph import Graph\nfrom masquerade.pipeline.graph import Targets\n"
         f"Targets(Graph(Path({str(root)!r}), 'tiny')).tables()\n"
         "sys.exit(', '.join({'torch', 'snakemake', 'cv2'} & set(sys.modules)) or 0)"
     )
@@ -238,8 +240,8 @@ def test_graph_is_planned_without_torch_and_without_snakemake(root):
 
 def test_command_of_a_launched_step_is_that_of_the_step_behind_its_launcher():
     local, launched = (
-        commands.local("downstream_utility", "--seed {wildcards.seed}"),
-        commands.launched("downstream_utility", "--seed {wildcards.seed}"),
+        submission.run_here("downstream_utility", "--seed {wildcards.seed}"),
+        submission.run_launched("downstream_utility", "--seed {wildcards.seed}"),
     )
     assert local == (
         "python workflow/scripts/downstream_utility.py --params {params.cfg:q} --code {input.code} --threads {threads} "

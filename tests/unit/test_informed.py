@@ -10,7 +10,7 @@ from masquerade.params.informed import AttackedPeople, InformedSettings
 from masquerade.params.paths import Paths
 from masquerade.params.slices import Slice, protocol_keys
 from masquerade.pipeline import informed
-from masquerade.pipeline.attacker_inputs import AttackerInputs
+from masquerade.pipeline.rule_inputs import AttackerInputs
 
 PLAIN, KEYED, POISONING = ("original", "control"), ("cao21", "d_9"), ("fawkes", "default")
 DATASET = "synthetic_hq"

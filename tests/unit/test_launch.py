@@ -316,7 +316,7 @@ def test_free_options_reach_the_call_of_snakemakes_executor(tiny):
             return vars(self).get(name, default)
 
     block = tiny.compute.light.model_dump() | {"options": OPTIONS}
-    requested = submission.light(ComputeSettings(**tiny.compute.model_dump() | {"light": block}))
+    requested = submission.make_light_resources(ComputeSettings(**tiny.compute.model_dump() | {"light": block}))
     job = SimpleNamespace(resources=Resources(**requested), threads=1)
     params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "partition", "workdir"), "x")
     validate_slurm_extra(job)
@@ -337,7 +337,9 @@ def test_an_option_that_another_parameter_sets_is_refused_with_its_name(tiny, op
 def test_export_may_be_all_which_it_is_anyway_and_nothing_else(tiny, kind):
     tree, block = tiny.compute.model_dump(), getattr(tiny.compute, kind).model_dump()
     compute = ComputeSettings(**tree | {kind: block | {"options": {"export": "ALL"}}})
-    assert "slurm_extra" not in submission.light(compute)  # Snakemake's executor refuses it there, and exports all
+    assert "slurm_extra" not in submission.make_light_resources(
+        compute
+    )  # Snakemake's executor refuses it there, and exports all
     with pytest.raises(ValueError, match=r"'export' is 'NONE', and only ALL is allowed: .*compute\.setup"):
         ComputeSettings(**tree | {kind: block | {"options": {"export": "NONE"}}})
 
@@ -373,13 +375,13 @@ def test_the_sites_defaults_reach_no_submission_of_snakemakes_executor(tiny, fak
     fake_slurm(sinfo="echo main")
     for name in ("SBATCH_EXPORT", "SBATCH_WAIT", "SBATCH_PARTITION", "SLURM_EXPORT_ENV", "SRUN_EXPORT_ENV"):
         monkeypatch.setenv(name, "NONE")
-    submission.prepare(tiny.compute, submits=True, kept={})
+    submission.prepare_submission(tiny.compute, submits=True, kept={})
     assert {name for name in os.environ if re.match("SBATCH|SLURM|SRUN", name)} == {"SBATCH_PARTITION"}
 
 
 def test_variables_of_an_outer_job_are_removed_and_the_configuration_of_slurm_stays(monkeypatch):
     monkeypatch.setenv("SLURM_CONF", "/etc/our/slurm.conf")
-    kept = submission.settings_of_slurm()
+    kept = submission.read_slurm_settings()
     for name in ("SLURM_JOB_ID", "SLURM_MEM_PER_NODE", "SLURM_NTASKS"):
         monkeypatch.setenv(name, "7")
     monkeypatch.setenv("SBATCH_QOS", "long")

@@ -9,7 +9,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.params import matrix
 from masquerade.params.paths import Paths
 from masquerade.pipeline import plan
-from masquerade.pipeline.attacker_inputs import AttackerInputs
+from masquerade.pipeline.rule_inputs import AttackerInputs
 
 PAGE = """# A card
 

@@ -23,7 +23,7 @@ rule anonymize_neural:
         cfg=GRAPH.params_slice(*VARIANT_KEYS, "measure.batch"),
         program="anonymize",
     shell:
-        commands.launched("{params.program}", "--faces {input.faces[0]}", commands.METHOD_OPTIONS)
+        submission.run_launched("{params.program}", "--faces {input.faces[0]}", submission.METHOD_OPTIONS)
 
 
 # Methods without networks take a processor a few seconds.
@@ -61,7 +61,7 @@ rule imported:
             "imported.{method}.source",
         ),
     shell:
-        commands.local(
+        submission.run_here(
             "imported",
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --faces {input.faces[0]} --pictures {input.pictures}",

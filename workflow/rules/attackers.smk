@@ -53,7 +53,7 @@ rule attacker:
         cfg=GRAPH.params_slice("attackers.{attacker}", *protocol_keys("informed")),
         state=f"{PATHS.states}/attackers/{{attacker}}/{CELL}/{{trial}}.pt",
     shell:
-        commands.launched(
+        submission.run_launched(
             "attacker",
             "--attacker {wildcards.attacker} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --trial {wildcards.trial} --faces {input.faces[0]}",
@@ -101,7 +101,7 @@ rule attack_results:
         ),
         names=lambda w: ",".join(ATTACKERS.of(w)),
     shell:
-        commands.launched(
+        submission.run_launched(
             "attack_results",
             "--names {params.names} --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
             "--faces {input.faces[0]} --anonymized {input.anonymized[0]} --own {input.own[0]} --one {input.one}",
@@ -132,7 +132,7 @@ rule downstream_utility:
         cfg=GRAPH.params_slice("backbones.landmarks", *protocol_keys("downstream_utility")),
         state=f"{PATHS.states}/downstream_utility/{CELL}.pt",
     shell:
-        commands.launched(
+        submission.run_launched(
             "downstream_utility",
             "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
             "--faces {input.faces[0]} --anonymized {input.anonymized[0]} --state {params.state}",

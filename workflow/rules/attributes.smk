@@ -22,7 +22,7 @@ rule pseudo_labels:
     params:
         cfg=GRAPH.params_slice(*protocol_keys("attributes"), "data_seed"),
     shell:
-        commands.launched(
+        submission.run_launched(
             "pseudo_labels",
             "--train {input.train} --faces {input.faces}",
             outputs="{output.labels} {output.quality}",
@@ -54,7 +54,7 @@ rule attributes:
         cfg=GRAPH.params_slice(*protocol_keys("attributes")),
         split=lambda w: "train" if GRAPH.has_train_split(w.dataset) else "test",
     shell:
-        commands.launched(
+        submission.run_launched(
             "attributes",
             "--anonymized {input.anonymized[0]} --faces {input.faces[0]} --pseudo {input.pseudo}",
             "--split {params.split} --seed {wildcards.seed}",

@@ -25,7 +25,7 @@ rule backbone:
         cfg=GRAPH.params_slice("backbones.{backbone}", "data_seed"),
         state=f"{PATHS.states}/backbones/{{backbone}}.pt",
     shell:
-        commands.launched(
+        submission.run_launched(
             "backbone",
             "--name {wildcards.backbone} --faces {input.faces[0]} --backbones {input.backbones}",
             "--state {params.state}",
@@ -50,7 +50,7 @@ rule backbones_table:
     params:
         cfg=GRAPH.params_slice("scale", "caution", *METHODS.published_keys),
     shell:
-        commands.local(
+        submission.run_here(
             "backbones_table",
             "--qualities {input.qualities}",
         )

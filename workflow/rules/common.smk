@@ -26,10 +26,9 @@ from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import local_records, snakemake_internals, versioning
 from masquerade.params.paths import CELL, index, with_index
 from masquerade.params.slices import protocol_keys
-from masquerade.pipeline import checks, commands, fork_server, submission
-from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, one_of
-from masquerade.pipeline.method_inputs import VARIANT_KEYS
-from masquerade.pipeline.targets import Targets
+from masquerade.pipeline import checks, fork_server, submission
+from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, Targets, one_of
+from masquerade.pipeline.rule_inputs import VARIANT_KEYS
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
@@ -50,15 +49,15 @@ BACKBONES, METHODS, JUDGES, ATTACKERS, PAPERS = (
 )
 COMPUTE, TARGETS = PARAMETERS.compute, Targets(GRAPH)
 LOGS, BENCHMARKS = PATHS.logs, f"{PATHS.logs}/benchmarks"
-LIGHT, BRIEF = submission.light(COMPUTE), submission.brief(COMPUTE)
+LIGHT, BRIEF = submission.make_light_resources(COMPUTE), submission.make_brief_resources(COMPUTE)
 ABOUT = GRAPH.params_slice("scale", "seeds", "stand_ins", "latent_stand_ins", "caution")
-SLURM = submission.settings_of_slurm()  # read now: later Snakemake's executor removes them in a job of SLURM
+SLURM = submission.read_slurm_settings()  # read now: later Snakemake's executor removes them in a job of SLURM
 FORK_SERVER = fork_server.ForkServer(logger.warning)
 
 
 def submitted(kind, name, threads):
     """Resources of a job that may go to a GPU."""
-    return submission.submitted(COMPUTE, PATHS.submissions, kind, name, threads)
+    return submission.make_submission(COMPUTE, PATHS.submissions, kind, name, threads)
 
 
 # A name that the parameters do not hold is an error before anything runs.
@@ -105,7 +104,7 @@ def before_jobs():
         )
     try:
         checks.check_assets(snakemake_internals.pending_inputs(workflow))
-        submission.prepare(COMPUTE, snakemake_internals.submits_jobs(workflow), SLURM)
+        submission.prepare_submission(COMPUTE, snakemake_internals.submits_jobs(workflow), SLURM)
     except MasqueradeError as error:
         raise WorkflowError(str(error))
     snakemake_internals.schedule_on_job_end(workflow)

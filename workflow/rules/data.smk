@@ -17,7 +17,7 @@ rule faces:
     params:
         cfg=GRAPH.params_slice("datasets.{dataset}", "image.size", "data_seed", "people"),
     shell:
-        commands.local(
+        submission.run_here(
             "data",
             "--dataset {wildcards.dataset}",
         )

@@ -22,7 +22,7 @@ rule fakes:
     params:
         cfg=GRAPH.params_slice("fakes", "data_seed"),
     shell:
-        commands.launched(
+        submission.run_launched(
             "fakes",
             "--backbones {input.backbones}",
         )

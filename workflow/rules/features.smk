@@ -20,8 +20,8 @@ rule features:
     params:
         cfg=GRAPH.params_slice(*VARIANT_KEYS, "measure.batch"),
     shell:
-        commands.launched(
+        submission.run_launched(
             "features",
             "--faces {input.faces[0]}",
-            commands.METHOD_OPTIONS,
+            submission.METHOD_OPTIONS,
         )

@@ -22,7 +22,7 @@ rule invert:
     params:
         cfg=GRAPH.params_slice("scale"),
     shell:
-        commands.launched(
+        submission.run_launched(
             "invert",
             "--faces {input.faces[0]} --backbones {input.backbones}",
         )

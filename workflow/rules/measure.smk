@@ -21,7 +21,7 @@ rule measure_source:
         block="measure",
         parts=f"{PARAMETERS.matrix.calibrate_on},test",
     shell:
-        commands.local(
+        submission.run_here(
             "measure",
             "--faces {input.faces[0]} --backbones {input.backbones}",
             "--block {params.block} --parts {params.parts}",
@@ -69,7 +69,7 @@ rule measure:
         cfg=GRAPH.params_slice(*JUDGES.keys("measure"), "measure.judges", "measure.batch"),
         block="measure",
     shell:
-        commands.local(
+        submission.run_here(
             "measure",
             "--faces {input.faces[0]} --source {input.source[0]} --backbones {input.backbones}",
             "--block {params.block} --parts test",

@@ -27,7 +27,7 @@ rule metrics:
             "bootstrap.draws",
         ),
     shell:
-        commands.local(
+        submission.run_here(
             "metrics",
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
@@ -54,7 +54,7 @@ rule scores:
     params:
         cfg=GRAPH.params_slice("scale"),
     shell:
-        commands.local(
+        submission.run_here(
             "scores",
             "--metrics {input.metrics}",
         )

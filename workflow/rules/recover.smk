@@ -25,10 +25,10 @@ rule recover:
             *protocol_keys("recovery"),
         ),
     shell:
-        commands.launched(
+        submission.run_launched(
             "recover",
             "--faces {input.faces[0]} --anonymized {input.anonymized[0]}",
-            commands.METHOD_OPTIONS,
+            submission.METHOD_OPTIONS,
         )
 
 
@@ -87,9 +87,9 @@ rule key_attacks:
             *protocol_keys("attacks"),
         ),
     shell:
-        commands.launched(
+        submission.run_launched(
             "key_attacks",
             "--dataset {wildcards.dataset} --faces {input.faces[0]} --anonymized {input.anonymized[0]}",
             "--source {input.source} --judged {input.judged}",
-            commands.METHOD_OPTIONS,
+            submission.METHOD_OPTIONS,
         )

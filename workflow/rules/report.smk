@@ -47,7 +47,7 @@ rule report:
         needs=GRAPH.methods.all_needs,
         private=GRAPH.private,
     shell:
-        commands.local(
+        submission.run_here(
             "report",
             "--skipped {params.skipped:q} --needs {params.needs:q} --private {params.private:q}",
             "--declared {input.declared} --claims {input.claims}",

@@ -21,7 +21,7 @@ rule table:
         skipped=PAPERS.not_shown,
         imported=PAPERS.imported,
     shell:
-        commands.local(
+        submission.run_here(
             "table",
             "--skipped {params.skipped:q} --imported {params.imported:q} --declared {input.declared}",
             "--metrics {input.metrics}",
@@ -49,7 +49,7 @@ rule curves:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
     shell:
-        commands.local(
+        submission.run_here(
             "curves",
             "--skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}",
         )
@@ -76,7 +76,7 @@ rule clusters:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
     shell:
-        commands.local(
+        submission.run_here(
             "clusters",
             "--skipped {params.skipped:q} --declared {input.declared} --features {input.features}",
         )
@@ -108,7 +108,7 @@ rule grid:
         skipped=PAPERS.not_shown,
         private=GRAPH.private,
     shell:
-        commands.local(
+        submission.run_here(
             "grid",
             "--skipped {params.skipped:q} --private {params.private:q}",
             "--declared {input.declared} --faces {input.faces}",
@@ -136,7 +136,7 @@ rule claims_table:
         cfg=GRAPH.params_slice("scale", "seeds", "stand_ins", "latent_stand_ins", "caution", "papers"),
         skipped=lambda w: PAPERS.reasons(PAPERS.claimed_settings()),
     shell:
-        commands.local(
+        submission.run_here(
             "claims",
             "--skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}",
         )

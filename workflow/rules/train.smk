@@ -26,7 +26,7 @@ rule method:
         ablation="",
         state=f"{PATHS.states}/methods/{{method}}/{{seed}}.pt",
     shell:
-        commands.launched(
+        submission.run_launched(
             "train",
             "--method {wildcards.method} --ablation {params.ablation:q} --seed {wildcards.seed} --faces {input.faces[0]}",
             "--backbones {input.backbones} --base {input.base} --state {params.state}",

@@ -7,10 +7,10 @@ given = program.arguments(__doc__, lists=("metrics",))
 
 def work(_) -> None:
     from masquerade.core import files
-    from masquerade.pipeline import metric_summary
+    from masquerade.pipeline import evaluation
 
     cells = files.read_numbers(given.metrics)
-    files.write_json(given.outputs[0], metric_summary.summarize(cells))
+    files.write_json(given.outputs[0], evaluation.summarize(cells))
 
 
 if __name__ == "__main__":

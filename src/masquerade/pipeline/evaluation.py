@@ -1,8 +1,9 @@
 """Computes the metrics of one cell from its measurements, as plain JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,22 @@ def numbers(values: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 def counts(table: pd.DataFrame) -> dict[str, int]:
     """The number of faces in measurements, and how many of them were refused."""
     return {"faces": len(table), "refused": int((table["status"] != "ok").sum())}
+
+
+def summarize(cells: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
+    """dataset -> method/variant -> metric.judge -> the mean over the seeds with a number.
+
+    ``cells``: the trees of `evaluation.row`. Spreads and denominators are in the file of each cell.
+    """
+    values_of_cells: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for tree in cells:
+        cell = tree["cell"]
+        numbers = values_of_cells.setdefault((cell["dataset"], f"{cell['method']}/{cell['variant']}"), {})
+        for metric, values in tree["metrics"].items():
+            for judge, value in values.items():
+                if value["value"] is not None:
+                    numbers.setdefault(f"{metric}.{judge}".rstrip("."), []).append(value["value"])
+    summary: dict[str, dict[str, dict[str, float]]] = {}
+    for (dataset, name), numbers in sorted(values_of_cells.items()):
+        summary.setdefault(dataset, {})[name] = {metric: fmean(values) for metric, values in numbers.items()}
+    return summary

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.core import process
-from masquerade.pipeline import forked_job, job_process, libraries, own_code
+from masquerade.pipeline import forked_job, job_process, preload
 
 SOCKET = "jobs"
 """The name of the server's socket in its folder."""
@@ -109,7 +109,7 @@ class _Fork:
         request: dict[str, Any],
         streams: list[int],
         inherited: list[socket.socket],
-        imported: own_code.OwnCode | None,
+        imported: preload.PreloadedCode | None,
     ):
         self.channel, other = socket.socketpair()
         self.process = multiprocessing.get_context("fork").Process(
@@ -146,15 +146,15 @@ class _Server:
         """Processes that have used a GPU, and wait for another job."""
         self._use_gpu: set[str] = set()
         """Programs of jobs that have used a GPU."""
-        self._imported: own_code.OwnCode | None = None
+        self._imported: preload.PreloadedCode | None = None
 
     def run(self) -> None:
         """Serve until the process of the build ends. A job that comes early imports for itself what is missing."""
         gc.disable()  # searching the objects of the libraries for garbage while they are imported takes a second
-        for _ in libraries.load():
+        for _ in preload.load_libraries():
             if not self._serve(0.0):
                 return
-        self._imported = own_code.OwnCode(libraries.load_own_code)
+        self._imported = preload.PreloadedCode(preload.load_code)
         gc.freeze()
         gc.enable()
         while self._serve(IDLE_SECONDS if self._idle else None):

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from masquerade.core import files, process
-from masquerade.pipeline import forked_job, own_code
+from masquerade.pipeline import forked_job, preload
 
 _SEED_OF_GPU = 67280421310721
 """With which PyTorch begins on a GPU."""
@@ -47,7 +47,7 @@ def run_jobs(
     streams: list[int],
     channel: socket.socket,
     inherited: list[socket.socket],
-    imported: own_code.OwnCode | None,
+    imported: preload.PreloadedCode | None,
 ) -> None:
     """Turn this fork into the process that the request describes, and run its program.
 
@@ -77,7 +77,7 @@ def run_jobs(
 
 
 def _run(
-    request: dict[str, Any], streams: list[int], before: dict[str, float], imported: own_code.OwnCode | None
+    request: dict[str, Any], streams: list[int], before: dict[str, float], imported: preload.PreloadedCode | None
 ) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -89,8 +89,8 @@ def _run(
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv, sys.path[:] = request["argv"], request["path"]
-    if imported is None or not imported.is_of(sys.path):
-        own_code.forget()
+    if imported is None or not imported.matches(sys.path):
+        preload.forget_code()
     forked_job.reset_signals(request["ignored"])
     sys.modules["numpy"].random.seed()  # not the same for all jobs
     atexit._clear()
@@ -126,7 +126,7 @@ def _forget(torch: ModuleType, seed: int) -> None:
         os.dup2(nowhere, number)
     os.close(nowhere)
     sys.modules["__main__"] = ModuleType("__main__")
-    own_code.forget()
+    preload.forget_code()
     logging.root.handlers.clear()
     logging.root.setLevel(logging.WARNING)
     random.seed()

@@ -27,7 +27,7 @@ from masquerade.faces.rendered.base import RenderedDataset
 from masquerade.params import matrix, paths
 from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline.attacker_inputs import SHARED, AttackerInputs
+from masquerade.pipeline.rule_inputs import SHARED, AttackerInputs
 
 PAGE = Path("benchmarks/gpu.md")
 MODES = {True: "deterministic", False: "fast"}

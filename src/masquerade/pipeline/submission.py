@@ -1,4 +1,4 @@
-"""The resources of a job: what submitit or Snakemake's SLURM executor requests from the cluster."""
+"""What a rule declares of its job: the shell command, and the resources that submitit or Snakemake request of SLURM."""
 
 import json
 import os
@@ -22,7 +22,7 @@ NAMED = {"qos": "qos", "gres": "gres", "mem-per-cpu": "mem_mb_per_cpu"}
 """Option of sbatch -> the resource by which Snakemake's SLURM executor takes it. `slurm_extra` holds all others."""
 
 
-def light(compute: ComputeSettings) -> dict[str, Any]:
+def make_light_resources(compute: ComputeSettings) -> dict[str, Any]:
     """Resources of a job of Snakemake's own executor, which sets the options comment and export (ALL) itself."""
     given = {key: value for key, value in compute.light.options.items() if value is not False}
     options = {key: value for key, value in given.items() if key not in ("comment", "export")}
@@ -42,14 +42,14 @@ def light(compute: ComputeSettings) -> dict[str, Any]:
     return resources
 
 
-def brief(compute: ComputeSettings) -> dict[str, Any]:
+def make_brief_resources(compute: ComputeSettings) -> dict[str, Any]:
     """Resources of a metric or a table, which takes seconds and little memory."""
-    resources = light(compute)
+    resources = make_light_resources(compute)
     most = {"runtime": BRIEF_MINUTES, "mem_mb": BRIEF_MEMORY_MB}
     return {key: min(value, most[key]) if key in most else value for key, value in resources.items()}
 
 
-def submitted(
+def make_submission(
     compute: ComputeSettings, logs: str, kind: str, name: str | Callable[[Any], str], threads: Threads
 ) -> dict[str, Any]:
     """Resources of a job that may go to a GPU: its launcher, and submitit's request to the cluster as JSON.
@@ -72,7 +72,7 @@ def submitted(
     return {"launcher": compute.launcher, "submission": submission}
 
 
-def settings_of_slurm() -> dict[str, str]:
+def read_slurm_settings() -> dict[str, str]:
     """The variables by which the programs of SLURM find its configuration."""
     return {name: os.environ[name] for name in ("SLURM_CONF",) if name in os.environ}
 
@@ -87,7 +87,7 @@ def forget_outer_job(kept: Mapping[str, str]) -> None:
     os.environ.update(kept)
 
 
-def prepare(compute: ComputeSettings, submits: bool, kept: Mapping[str, str]) -> None:
+def prepare_submission(compute: ComputeSettings, submits: bool, kept: Mapping[str, str]) -> None:
     """Forget the outer job and the site's defaults before anything is submitted.
 
     Raises MasqueradeError if the cluster lacks a partition that params.yaml names.
@@ -102,3 +102,28 @@ def prepare(compute: ComputeSettings, submits: bool, kept: Mapping[str, str]) ->
         f"compute.overrides.{job}.partition": knobs.get("partition", "") for job, knobs in compute.overrides.items()
     }
     launch.check_partitions(partitions)
+
+
+METHOD_OPTIONS = (
+    "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed} "
+    "--checkpoint {input.checkpoint} --backbones {input.backbones} --gallery {input.gallery} "
+    "--fakes {input.fakes} --latents {input.latents}"
+)
+"""The options of a program that uses a method; its rule has the inputs `MethodInputs.files`."""
+
+
+def run_here(script: str, *options: str, outputs: str = "{output}") -> str:
+    """The command that runs ``workflow/scripts/<script>.py`` in the job itself."""
+    return f"python {_write_command(script, options, outputs)}"
+
+
+def run_launched(script: str, *options: str, outputs: str = "{output}") -> str:
+    """The command that starts ``workflow/scripts/<script>.py`` where `compute.launcher` says: here or on a cluster."""
+    launcher = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q}"
+    return f"{launcher} {_write_command(script, options, outputs)}"
+
+
+def _write_command(script: str, options: tuple[str, ...], outputs: str) -> str:
+    common = "--params {params.cfg:q} --code {input.code} --threads {threads}"
+    words = (f"workflow/scripts/{script}.py", common, *options, f"--outputs {outputs}", "> {log} 2>&1")
+    return " ".join(words)
