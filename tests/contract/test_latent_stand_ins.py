@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from masquerade.methods._disentanglement import settings as _disentanglement
 from masquerade.methods._inpainting import settings as _inpainting
 from masquerade.papers import latent_stand_ins, reference
 from masquerade.papers.declarations import Table
@@ -51,6 +50,9 @@ def test_whoever_anonymizes_is_told_that_a_stand_in_runs(method):
 @pytest.mark.parametrize("scale", ["mini", "photo", "paper"])
 def test_no_method_that_draws_with_a_frozen_generator_is_forgotten(scale):
     parameters = loading.load(ROOT, scale)
-    kinds = (_disentanglement.LatentSettings, _inpainting.LatentSettings)
-    latent = {name for name, block in parameters.methods.items() if isinstance(vars(block.params).get("latent"), kinds)}
+
+    def is_latent(params):
+        return getattr(params, "is_latent", False) or isinstance(vars(params).get("latent"), _inpainting.LatentSettings)
+
+    latent = {name for name, block in parameters.methods.items() if is_latent(block.params)}
     assert set(parameters.latent_stand_ins) == latent

@@ -247,8 +247,8 @@ def test_recovery_gives_a_valid_picture_for_every_key(workshop, anonymized, face
     attempts = {"right": method.recover(pictures, right)}
     if method.capabilities.keys:
         attempts |= {"wrong": method.recover(pictures, keys(name, faces.ids, "wrong"))}
-        attempts |= method.recover_nearly(pictures, right)
-        attempts |= {f"{kind} elsewhere": each for kind, each in method.recover_nearly(pictures, right, 1).items()}
+        attempts |= method.try_near_keys(pictures, right)
+        attempts |= {f"{kind} elsewhere": each for kind, each in method.try_near_keys(pictures, right, 1).items()}
     if method.capabilities.saves:
         attempts["saved"] = method.recover_saved(method.save(faces, SEED, right), right)
     if method.capabilities.pastes:

@@ -81,7 +81,7 @@ def test_every_method_with_an_official_file_is_tested():
 def test_file_in_the_published_layout_becomes_a_checkpoint_of_the_published_size(role, tmp_path):
     cls, params = knobs(role)
     placed(role, official.content(role))
-    cls.adopt(params, role, tmp_path / "network.safetensors")
+    cls.convert_official(params, role, tmp_path / "network.safetensors")
     _, facts = checkpoints.load_checkpoint(tmp_path / "network.safetensors")
     assert facts[adoption.ADOPTED]["name"] == f"asset:{role}"
     variant = loading.load(ROOT, "paper").methods[METHODS[role]].variants["default"]
@@ -112,7 +112,7 @@ def test_file_that_does_not_fit_is_refused_by_the_name_of_the_tensor(role, mista
         state[name].view(-1)[0] = float("nan")
     placed(role, content)
     with pytest.raises(CheckpointError, match=assets.path(role).name):
-        cls.adopt(params, role, tmp_path / "network.safetensors")
+        cls.convert_official(params, role, tmp_path / "network.safetensors")
     assert not (tmp_path / "network.safetensors").exists()
 
 
@@ -122,7 +122,7 @@ def test_generator_that_has_not_grown_to_its_end_is_refused(tmp_path):
     placed("deepprivacy_default", content)
     cls, params = knobs("deepprivacy_default")
     with pytest.raises(CheckpointError, match="has grown 5 times"):
-        cls.adopt(params, "deepprivacy_default", tmp_path / "network.safetensors")
+        cls.convert_official(params, "deepprivacy_default", tmp_path / "network.safetensors")
 
 
 def test_another_filter_is_refused(tmp_path):
@@ -131,4 +131,4 @@ def test_another_filter_is_refused(tmp_path):
     placed("deepprivacy2_fdf128", content)
     cls, params = knobs("deepprivacy2_fdf128")
     with pytest.raises(CheckpointError, match="is not the filter"):
-        cls.adopt(params, "deepprivacy2_fdf128", tmp_path / "network.safetensors")
+        cls.convert_official(params, "deepprivacy2_fdf128", tmp_path / "network.safetensors")

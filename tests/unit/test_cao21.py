@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from masquerade.core.errors import ParameterError
-from masquerade.methods.cao21 import rotation
-from masquerade.methods.cao21.method import Cao21, unit
+from masquerade.methods import cao21
+from masquerade.methods.cao21 import Cao21, unit
 
 WIDTH = 12
-level = st.sampled_from(list(rotation.LEVELS))
+level = st.sampled_from(list(cao21.LEVELS))
 numbers = arrays.arrays(np.float64, (3, WIDTH), elements=st.floats(-1, 1, width=32))
 
 
@@ -22,40 +22,40 @@ def units(seed: int, rows: int = 40, width: int = 512) -> np.ndarray:
 
 
 def test_levels_are_those_of_section_5_1_and_exclude_90_degrees():
-    assert [round(math.degrees(rotation.angle(d))) for d in rotation.LEVELS] == [
+    assert [round(math.degrees(cao21.angle(d))) for d in cao21.LEVELS] == [
         70, 75, 80, 85, 95, 100, 105, 110, 115, 120,
     ]  # fmt: skip
     for wrong in (-1, 10):
         with pytest.raises(ValueError, match="0 to 9"):
-            rotation.angle(wrong)
+            cao21.angle(wrong)
 
 
 def test_rotation_equals_values_worked_by_hand():
     # z = e1 and f = (0.6, 0.8): z_90 = (0, 0.8), so that 120 degrees give (-1/2, 0.8 sqrt(3)/2).
     z, f = np.array([[1.0, 0.0]]), np.array([0.6, 0.8])
-    turned = rotation.rotate(z, f, math.radians(120))
+    turned = cao21.rotate(z, f, math.radians(120))
     np.testing.assert_allclose(turned, [[-0.5, 0.8 * math.sqrt(3) / 2]])
-    np.testing.assert_allclose(rotation.rotate_back(turned, f, math.radians(120)), z)
+    np.testing.assert_allclose(cao21.rotate_back(turned, f, math.radians(120)), z)
 
 
 @given(numbers, level)
 def test_rotation_and_its_inverse_are_the_identity_to_float_precision(raw, d):
     raw = raw + np.eye(3, WIDTH)  # no zero vectors
     z, f = unit(raw[:2]), unit(raw[2:])[0]
-    theta = rotation.angle(d)
+    theta = cao21.angle(d)
     along = z @ f
     # A face that the rotation turns exactly onto the line of its reference loses its direction (docs/cao21.md).
     kept = np.abs(np.cos(theta) - along * np.sin(theta)) > 1e-3
-    back = rotation.rotate_back(rotation.rotate(z, f, theta), f, theta)
+    back = cao21.rotate_back(cao21.rotate(z, f, theta), f, theta)
     np.testing.assert_allclose(back[kept], z[kept], atol=1e-9)
 
 
-@pytest.mark.parametrize("d", rotation.LEVELS)
+@pytest.mark.parametrize("d", cao21.LEVELS)
 def test_direction_alone_is_enough_at_the_usual_distance_of_a_reference(d):
-    z, f, theta = units(0), units(1, 1)[0], rotation.angle(d)
-    turned = rotation.rotate(z, f, theta)
-    longer = rotation.lengthened(unit(turned), f, theta, math.pi / 2)
-    close = rotation.rotate_back(longer, f, theta)
+    z, f, theta = units(0), units(1, 1)[0], cao21.angle(d)
+    turned = cao21.rotate(z, f, theta)
+    longer = cao21.restore_length(unit(turned), f, theta, math.pi / 2)
+    close = cao21.rotate_back(longer, f, theta)
     # Two faces fit. If both are near 90 degrees, the face on the other side of the reference is more likely.
     assert np.median((close * z).sum(axis=1)) > (0.999 if d not in (3, 4) else 0.97)
     right = (close * z).sum(axis=1) > 0.999999
@@ -65,44 +65,44 @@ def test_direction_alone_is_enough_at_the_usual_distance_of_a_reference(d):
 @pytest.mark.parametrize("wrong", ["password", "level"])
 def test_wrong_password_or_level_does_not_recover_the_vector(wrong):
     z, f, other = units(0), units(1, 1)[0], units(2, 1)[0]
-    turned = rotation.rotate(z, f, rotation.angle(9))
-    guess = (other, rotation.angle(9)) if wrong == "password" else (f, rotation.angle(0))
-    assert (unit(rotation.rotate_back(turned, *guess)) * z).sum(axis=1).max() < 0.9
+    turned = cao21.rotate(z, f, cao21.angle(9))
+    guess = (other, cao21.angle(9)) if wrong == "password" else (f, cao21.angle(0))
+    assert (unit(cao21.rotate_back(turned, *guess)) * z).sum(axis=1).max() < 0.9
 
 
 class TestReferences:
     def test_every_password_selects_a_different_set_of_people(self):
-        references = rotation.References(units(3, rows=9), 4, passwords=126)  # C(9, 4) = 126: every set, each once
-        assert len({tuple(references.people(password)) for password in range(126)}) == 126
+        references = cao21.References(units(3, rows=9), 4, passwords=126)  # C(9, 4) = 126: every set, each once
+        assert len({tuple(references.choose_people(password)) for password in range(126)}) == 126
 
     @given(st.integers(0, 999_999))
     def test_reference_is_the_mean_of_ten_people_and_equals_none_of_them(self, password):
         library = units(4, rows=60, width=64)
-        references = rotation.References(library, 10, passwords=10**6)
-        people = references.people(password)
+        references = cao21.References(library, 10, passwords=10**6)
+        people = references.choose_people(password)
         assert len(set(people)) == 10
         assert all(0 <= person < 60 for person in people)
-        reference = references.of(password)
+        reference = references.average(password)
         np.testing.assert_allclose(reference, unit(library[people].mean(axis=0)[None])[0])
         assert (library @ reference).max() < 0.75
 
     def test_too_few_people_are_refused(self):
         with pytest.raises(ValueError, match="12 people give 66 different sets of 10, fewer than 1000000 passwords"):
-            rotation.References(units(5, rows=12), 10, passwords=10**6)
+            cao21.References(units(5, rows=12), 10, passwords=10**6)
 
 
 def test_wrong_passwords_undo_a_part_of_the_protection_as_the_page_says():
     """docs/cao21.md: cosines to the face at d = 9, with references that are independent of each other."""
-    draw, theta = np.random.default_rng(0), rotation.angle(9)
+    draw, theta = np.random.default_rng(0), cao21.angle(9)
     faces, references = unit(draw.standard_normal((400, 512))), unit(draw.standard_normal((31, 512)))
-    direction = unit(rotation.rotate(faces, references[0], theta))
+    direction = unit(cao21.rotate(faces, references[0], theta))
 
     def cosine(vectors):
         return float((unit(vectors) * faces).sum(axis=1).mean())
 
     def recovered(reference):
-        vectors = rotation.lengthened(direction, reference, theta, np.pi / 2)
-        return unit(rotation.rotate_back(vectors, reference, theta))
+        vectors = cao21.restore_length(direction, reference, theta, np.pi / 2)
+        return unit(cao21.rotate_back(vectors, reference, theta))
 
     wrong = [recovered(reference) for reference in references[1:]]
     assert cosine(direction) == pytest.approx(-0.50, abs=0.01)

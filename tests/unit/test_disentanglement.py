@@ -10,30 +10,28 @@ from torch import nn
 
 import kit
 from masquerade.core.errors import ParameterError
-from masquerade.methods._disentanglement import losses, training
-from masquerade.methods._disentanglement.network import Disentanglement
+from masquerade.methods._disentanglement import training
+from masquerade.methods._disentanglement.network import AAD, AttributeEncoder, Disentanglement
 from masquerade.methods._disentanglement.settings import DisentanglementSettings
-from masquerade.networks.aad import AAD
+from masquerade.networks.inputs import apply_in_batches
 from masquerade.networks.patchgan import MultiScaleDiscriminator
-from masquerade.networks.unet import AttributeEncoder
 from masquerade.training import checkpoints, loop
 
 PIXELS = {"width": 4, "depth": 2, "scales": 2}
-REFINED = {"adversarial": 0.4, "attributes": 3.0, "identity": 25.0, "reconstruction": 100.0}
-REFINEMENT = {"steps": 0, "rate": 0.5, "projected": 32, "losses": REFINED, "noised": 0.5}
 PUBLISHED = (32, 64, 128, 256, 512, 1024, 1024)
 
 
 KNOBS = {
     "encoder_widths": [4, 4, 4, 4], "generator_widths": [8, 8, 8, 4, 4], "discriminator": PIXELS,
-    "refinement": REFINEMENT, "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
-    "steps": 6, "batch": 4, "same_pairs": 0.5, "noised": 0.25, "span": 0, "learning_rate": 4e-4,
-    "kernel_rate": 0.01, "cooldown": 0.5, "betas": [0.0, 0.999], "ema": 0.5, "samples_every": 3,
+    "losses": {"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
+    "steps": 6, "batch": 4, "same_pairs": 0.5, "learning_rate": 4e-4, "betas": [0.0, 0.999], "ema": 0.5,
+    "samples_every": 3,
 }  # fmt: skip
+SMALL = {"noised": 0.25, "kernel_rate": 0.01, "cooldown": 0.5, "refinement_size": 32}
 
 
-def settings(**changes):
-    return DisentanglementSettings(**{**KNOBS, **changes})
+def settings(small=None, **changes):
+    return DisentanglementSettings(**{**KNOBS, **changes, "small_scale": SMALL | (small or {})})
 
 
 @pytest.fixture
@@ -50,12 +48,12 @@ def job(tmp_path):
 
 def task(identity, **changes):
     pictures = kit.noise(8)
-    return training.StageOneTask(settings(**changes), identity, pictures, training.encode(identity, pictures), 7)
+    return training.StageOneTask(settings(**changes), identity, pictures, apply_in_batches(identity, 256, pictures), 7)
 
 
 @pytest.fixture
 def stage1(identity, request):
-    return task(identity, steps=2, refinement=REFINEMENT | getattr(request, "param", {}))
+    return task(identity, steps=2, small=getattr(request, "param", {}))
 
 
 # The published sizes.
@@ -120,28 +118,28 @@ def test_hinge_losses_equal_values_worked_by_hand():
     real = [torch.tensor([2.0, 0.5]), torch.tensor([0.0])]
     fake = [torch.tensor([-2.0, 0.5]), torch.tensor([1.0])]
     # Finer scale: mean(0, 0.5) + mean(0, 1.5) = 1; coarser: 1 + 2 = 3.
-    assert losses.discrimination(real, fake).item() == pytest.approx(2.0)
+    assert training.discriminator_loss(real, fake).item() == pytest.approx(2.0)
     # -mean(-2, 0.5) = 0.75 and -1.
-    assert losses.adversarial(fake).item() == pytest.approx(-0.125)
+    assert training.adversarial_loss(fake).item() == pytest.approx(-0.125)
 
 
 def test_identity_loss_is_one_minus_the_cosine():
     made = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
     target = torch.tensor([[3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    assert losses.identity(made, target).item() == pytest.approx((0 + 1 + 2) / 3)
+    assert training.identity_loss(made, target).item() == pytest.approx((0 + 1 + 2) / 3)
 
 
 def test_attribute_loss_is_half_the_sum_over_levels():
     made = [torch.tensor([1.0, 3.0]), torch.tensor([2.0])]
     target = [torch.tensor([0.0, 0.0]), torch.tensor([0.0])]
-    assert losses.attributes(made, target).item() == pytest.approx(0.5 * ((1 + 9) / 2 + 4))
+    assert training.attribute_loss(made, target).item() == pytest.approx(0.5 * ((1 + 9) / 2 + 4))
 
 
 def test_reconstruction_loss_counts_same_pairs_only():
     made, target = torch.zeros(3, 3, 2, 2), torch.ones(3, 3, 2, 2)
     target[1] = 9.0
-    assert losses.reconstruction(made, target, torch.tensor([True, False, True])).item() == pytest.approx(0.5)
-    assert losses.reconstruction(made, target, torch.tensor([False] * 3)).item() == 0.0
+    assert training.reconstruction_loss(made, target, torch.tensor([True, False, True])).item() == pytest.approx(0.5)
+    assert training.reconstruction_loss(made, target, torch.tensor([False] * 3)).item() == 0.0
 
 
 # The training.
@@ -149,46 +147,43 @@ def test_reconstruction_loss_counts_same_pairs_only():
 
 def test_the_share_of_same_pairs_is_exact_and_other_pairs_have_two_pictures(stage1):
     for step in range(20):
-        giver, attributes, same = stage1.pairs(step)
+        giver, attributes, same = stage1.draw_pairs(step)
         assert same.sum() == 2
         assert np.array_equal(giver == attributes, same)
 
 
 def test_a_share_of_the_identities_is_moved_to_random_directions(stage1):
     vectors = stage1.identities[:4]
-    moved = stage1._noised(vectors, 0.25, 0)
+    moved = stage1._add_noise(vectors, 0.25, 0)
     assert torch.equal(moved[:3], vectors[:3])
     assert (moved[3] @ vectors[3]).item() < 0.999
     torch.testing.assert_close(moved.norm(dim=1), torch.ones(4))
-    assert torch.equal(stage1._noised(vectors, 0.25, 0), moved)
-    assert not torch.equal(stage1._noised(vectors, 0.25, 1), moved)
+    assert torch.equal(stage1._add_noise(vectors, 0.25, 0), moved)
+    assert not torch.equal(stage1._add_noise(vectors, 0.25, 1), moved)
 
 
 def test_the_generator_takes_the_span_of_the_people_alone(identity):
     """Vectors of two directions: what lies outside their plane changes no picture, and noise is drawn in the plane."""
     people = nn.functional.normalize(torch.cat([torch.randn(12, 2), torch.zeros(12, 6)], dim=1))
     pictures = kit.noise(12)
-    chosen = training.StageOneTask(settings(span=2), identity, pictures, people, 0)
+    chosen = training.StageOneTask(settings({"span": 2}), identity, pictures, people, 0)
     network, images = chosen.network.eval(), torch.rand(4, 3, 32, 32)
     outside = torch.cat([torch.zeros(4, 2), torch.randn(4, 6)], dim=1)
-    torch.testing.assert_close(network.projected(people), people)
+    torch.testing.assert_close(network.project(people), people)
     torch.testing.assert_close(network(people[:4] + outside, images), network(people[:4], images))
-    assert chosen._noised(people[:4], 0.5, 0)[:, 2:].abs().max() < 1e-6
+    assert chosen._add_noise(people[:4], 0.5, 0)[:, 2:].abs().max() < 1e-6
     assert not torch.allclose(network(people[:1], images[:1]), network(people[1:2], images[:1]))
 
 
 def test_without_a_span_the_generator_takes_the_whole_vector(stage1):
     vectors = torch.randn(4, stage1.network.identity_width)
-    assert stage1.network.projected(vectors) is vectors
+    assert stage1.network.project(vectors) is vectors
     assert "basis" not in stage1.network.state_dict()
 
 
 def test_shares_of_more_than_a_batch_are_refused():
     with pytest.raises(ValueError, match="are shares of one batch"):
-        settings(same_pairs=0.8, noised=0.3)
-    with pytest.raises(ValueError, match=r"refinement\.noised 0\.5 are shares"):
-        settings(same_pairs=0.8, noised=0.0, refinement=REFINEMENT | {"steps": 1})
-    assert settings(same_pairs=0.8, noised=0.0).refinement.noised == 0.5  # not used: the refinement has no steps
+        settings({"noised": 0.3}, same_pairs=0.8)
 
 
 def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, identity):
@@ -206,7 +201,7 @@ def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, i
     [(0, "discriminator", "refining_discriminator"), (1, "refining_discriminator", "discriminator")],
     ids=["pixels", "features"],
 )
-@pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
+@pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
 def test_each_optimizer_changes_its_own_network_only(stage1, number, own, other):
     phase = stage1.phases[number]
     weights = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
@@ -221,22 +216,22 @@ def test_each_optimizer_changes_its_own_network_only(stage1, number, own, other)
     assert torch.equal(next(stage1.modules[other].parameters()), weights[other])
 
 
-@pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
+@pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
 def test_a_discriminator_of_features_learns_to_tell_pictures_apart(stage1):
     """What is frozen in it stays as it is, and is in no state that a training resumes from."""
     phase = stage1.phases[1]
     bright, dark = torch.full((4, 3, 32, 32), 0.5), torch.full((4, 3, 32, 32), -0.5)
-    frozen = [weight.clone() for weight in phase.seen.parameters()]
-    values = [stage1._update_discriminator(phase, bright, dark).item() for _ in range(40)]  # at half the rate
+    frozen = [weight.clone() for weight in phase.features.parameters()]
+    values = [stage1._update_discriminator(phase, bright, dark).item() for _ in range(60)]  # at 0.3 of the rate
     assert values[0] == pytest.approx(2, abs=0.5)  # hinge, Eq. 14: each half gives 1 at a score of 0
     assert values[-1] < 0.7 * values[0]
-    assert all(torch.equal(*pair) for pair in zip(phase.seen.parameters(), frozen, strict=True))
+    assert all(torch.equal(*pair) for pair in zip(phase.features.parameters(), frozen, strict=True))
     assert stage1.modules.keys() == {"network", "discriminator", "refining_discriminator"}
     kept = {id(weight) for module in stage1.modules.values() for weight in module.parameters()}
-    assert not kept & {id(weight) for weight in phase.seen.parameters()}
+    assert not kept & {id(weight) for weight in phase.features.parameters()}
 
 
-@pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
+@pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
 def test_the_refinement_follows_with_its_own_losses_and_rates(stage1):
     pixels, features = (next(phase.discriminator.parameters()) for phase in stage1.phases)
     first = features.clone()
@@ -245,15 +240,15 @@ def test_the_refinement_follows_with_its_own_losses_and_rates(stage1):
     assert torch.equal(features, first)  # the refinement begins at step 2
     before = pixels.clone()
     values = stage1.step(2)
-    assert values["total"] == pytest.approx(total(values, stage1.settings.refinement.losses), rel=1e-5)
+    assert values["total"] == pytest.approx(total(values, training.REFINEMENT_WEIGHTS), rel=1e-5)
     assert torch.equal(pixels, before)
     assert not torch.equal(features, first)
 
 
-@pytest.mark.parametrize("stage1", [{"steps": 3}], indirect=True)
+@pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
 def test_the_rates_fall_at_the_end_of_each_phase(stage1):
-    """The first phase has 2 steps and the refinement 3, at half the rates; they fall over the last half of each."""
-    adam, kernels = stage1.settings.learning_rate, stage1.settings.kernel_rate
+    """The first phase has 2 steps and the refinement 3, at 0.3 of the rates; they fall over the last half of each."""
+    adam, kernels = stage1.settings.learning_rate, stage1.settings.small_scale.kernel_rate
     shares = []
     for step in range(5):
         stage1.step(step)
@@ -263,26 +258,26 @@ def test_the_rates_fall_at_the_end_of_each_phase(stage1):
             (generating["adam"].param_groups[0]["lr"] / adam, generating["muon"].param_groups[0]["lr"] / kernels)
         )
         judged = stage1.optimizers[f"{prefix}discriminator"].named["adam"].param_groups[0]["lr"] / adam
-        assert judged == pytest.approx(1.0 if step < 2 else 0.5)
+        assert judged == pytest.approx(1.0 if step < 2 else training.REFINEMENT_RATE)
     # cooldown_share: (steps - step) / (0.5 steps), at most 1
-    expected = [1, 1, 0.5, 0.5, 0.5 / 1.5]
+    expected = [1, 1, 0.3, 0.3, 0.3 / 1.5]
     assert [share[0] for share in shares] == pytest.approx(expected)
     assert [share[1] for share in shares] == pytest.approx(expected)
 
 
 def total(values, weights):
     """Eq. 18."""
-    return sum(getattr(weights, name) * values[name] for name in REFINED)
+    return sum(getattr(weights, name) * values[name] for name in KNOBS["losses"])
 
 
 def test_a_training_without_refinement_is_the_start_of_one_with_it(identity):
-    alone, first = (task(identity, steps=2, refinement=REFINEMENT | {"steps": steps}) for steps in (0, 3))
+    alone, first = (task(identity, steps=2, small={"refinement_steps": steps}) for steps in (0, 3))
     assert [alone.step(step)["total"] for step in range(2)] == [first.step(step)["total"] for step in range(2)]
 
 
 def test_training_learns_to_reconstruct(identity, job):
     curve = kit.Curve()
-    chosen = settings(steps=60, same_pairs=1.0, noised=0.0, learning_rate=4e-3, samples_every=60)
+    chosen = settings({"noised": 0.0}, steps=60, same_pairs=1.0, learning_rate=4e-3, samples_every=60)
     training.train(chosen, job(log=curve), {"identity": identity})
     assert curve.of("reconstruction")[-1] < 0.8 * curve[0]["reconstruction"]
 
@@ -299,7 +294,7 @@ def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkey
     assert first["network"].keys() == second["network"].keys()
     assert second["library"].keys() == {"weight", "bias"}
     assert all(torch.equal(value, second["network"][name]) for name, value in first["network"].items())
-    training.train(settings(same_pairs=1.0, noised=0.0), kin, {"identity": identity})
+    training.train(settings({"noised": 0.0}, same_pairs=1.0), kin, {"identity": identity})
     other, other_facts = checkpoints.load_checkpoint(kin.checkpoint)
     assert other_facts["training"] != facts["training"]
     assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())

@@ -23,8 +23,7 @@ from masquerade.pipeline import anonymization
 from masquerade.training import precision
 
 FACES = 6
-KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "tokens": "all",
-         "fake_weight": 0.0}  # fmt: skip
+KNOBS = {"first_layer": 3, "last_layer": 7, "steps": 12, "learning_rate": 0.05, "tokens": "all"}  # fmt: skip
 FULL = {"margin": 0.0, "identity": 10.0, "attributes": 0.1, "start": "nearest"}
 
 
@@ -38,11 +37,13 @@ def world(tmp_path_factory):
     return folder, paths
 
 
-def falco(world, batch=0, knobs=None, **variant):
+def falco(world, small=None, knobs=None, **variant):
     folder, paths = world
     resources = Resources(backbones=paths, fakes=folder / "fakes.safetensors")
     return Falco(
-        Falco.Params(**{**KNOBS, "batch": batch, **(knobs or {})}), Falco.Variant(**{**FULL, **variant}), resources
+        Falco.Params(**{**KNOBS, "small_scale": small or {}, **(knobs or {})}),
+        Falco.Variant(**{**FULL, **variant}),
+        resources,
     )
 
 
@@ -52,14 +53,14 @@ def faces(world):
 
 
 def test_identity_loss_is_the_distance_of_the_cosine_from_the_margin():
-    made, real = torch.tensor([[1.0, 0.0], [0.6, 0.8]]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    torch.testing.assert_close(identity_loss(made, real, 0.9), torch.tensor([0.1, 0.3]))  # |1 - .9|, |.6 - .9|
-    torch.testing.assert_close(identity_loss(made, real, 0.0), torch.tensor([1.0, 0.6]))
+    drawn, real = torch.tensor([[1.0, 0.0], [0.6, 0.8]]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    torch.testing.assert_close(identity_loss(drawn, real, 0.9), torch.tensor([0.1, 0.3]))  # |1 - .9|, |.6 - .9|
+    torch.testing.assert_close(identity_loss(drawn, real, 0.0), torch.tensor([1.0, 0.6]))
 
 
 def test_attribute_loss_is_the_mean_of_a_token_summed_over_tokens():
-    made, real = torch.zeros(1, 3, 2), torch.tensor([[[1.0, -3.0], [0.0, 0.0], [2.0, 2.0]]])
-    torch.testing.assert_close(attribute_loss(made, real), torch.tensor([4.0]))  # 2 + 0 + 2
+    drawn, real = torch.zeros(1, 3, 2), torch.tensor([[[1.0, -3.0], [0.0, 0.0], [2.0, 2.0]]])
+    torch.testing.assert_close(attribute_loss(drawn, real), torch.tensor([4.0]))  # 2 + 0 + 2
 
 
 @pytest.mark.parametrize(("layers", "expected"), [(18, [3, 4, 5, 6, 7]), (14, [2, 3, 4, 5, 6]), (10, [2, 3, 4])])
@@ -76,7 +77,7 @@ def test_published_settings_are_those_of_the_papers_parameters(root):
 
 
 def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
-    together, alone = falco(world).anonymize(faces, 0), falco(world, batch=1).anonymize(faces, 0)
+    together, alone = falco(world).anonymize(faces, 0), falco(world, {"batch": 1}).anonymize(faces, 0)
     np.testing.assert_allclose(together, alone, atol=2e-3)  # a quarter of a gray level after 12 updates
     assert np.abs(together - falco(world, knobs={"steps": 1}).anonymize(faces, 0)).max() > 0.02
 
@@ -96,7 +97,7 @@ def test_optimization_with_bfloat16_reaches_the_loss_of_32_bits(world, drawn_cod
         falco(world, knobs={"learning_rate": 0.01, **knobs}, margin=margin).anonymize(faces, 0)
         with torch.no_grad():
             pictures = method._space.generator.synthesize(drawn_codes.pop()), torch.from_numpy(faces.images)
-            (vectors, tokens), (own, real) = map(method._seen, pictures)
+            (vectors, tokens), (own, real) = map(method._encode_images, pictures)
         loss = 10.0 * identity_loss(vectors, own, margin) + 0.1 * attribute_loss(tokens, real)
         losses[name] = loss.mean().item()
     assert losses["32 bits"] < 0.9 * losses["start"]
@@ -142,17 +143,17 @@ def test_middle_layers_start_from_the_nearest_fake_and_the_others_keep_the_code_
 
 def test_another_result_of_a_face_starts_from_the_next_nearest_fake(world, faces, drawn_codes):
     space = LatentSpace(world[1])
-    assert falco(world).otherwise(faces, 1) is not None
+    assert falco(world).resample(faces, 1) is not None
     (optimized,), (_, features) = drawn_codes, codes.Codes(space).of(faces)
     known = fakes.load(world[0] / "fakes.safetensors", space)
     start = known.codes[fakes.nearest(features, known.features, 1)]
     assert 0 < (optimized[:, USED] - start[:, None]).abs().max() <= REACH
-    assert falco(world, start="random").otherwise(faces, 1) is None
+    assert falco(world, start="random").resample(faces, 1) is None
 
 
 def test_the_weight_of_the_fake_keeps_the_codes_near_it(world, faces, drawn_codes):
     for weight in (0.0, 1000.0):
-        falco(world, knobs={"steps": 4, "learning_rate": 0.1, "fake_weight": weight}).anonymize(faces, 0)
+        falco(world, {"fake_weight": weight}, {"steps": 4, "learning_rate": 0.1}).anonymize(faces, 0)
     space, (free, held) = LatentSpace(world[1]), drawn_codes
     known = fakes.load(world[0] / "fakes.safetensors", space)
     start = known.codes[fakes.nearest(codes.Codes(space).of(faces)[1], known.features)][:, None]
@@ -284,12 +285,14 @@ def test_batch_size_fits_into_the_memory_and_is_that_of_the_kind_of_gpu_if_deter
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 1_000)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: next(peaks))
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (50_000, 80_000))
-    assert method._fitting == fitting  # 80 % of 50,000 or 40 % of 80,000, by 2,000
-    assert (method._together(7), method.at_once(7)) == (7, 7)  # on a CPU: the whole input
-    assert falco(world, batch=3)._together(7) == 3
+    assert method._largest_batch == fitting  # 80 % of 50,000 or 40 % of 80,000, by 2,000
+    assert (method._optimization_batch(7), method.choose_batch_size(7)) == (7, 7)  # on a CPU: the whole input
+    assert falco(world, {"batch": 3})._optimization_batch(7) == 3
     method._space.device = torch.device("cuda")
-    assert method.at_once(7) == fitting, "the batches of a set are full"
-    assert (method._together(7), method._together(fitting + 4)) == (7, fitting // 2 + 2), "equal parts"
+    assert method.choose_batch_size(7) == fitting, "the batches of a set are full"
+    assert (method._optimization_batch(7), method._optimization_batch(fitting + 4)) == (7, fitting // 2 + 2), (
+        "equal parts"
+    )
 
 
 def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):

@@ -117,11 +117,11 @@ class TestMethods:
         assert k_same["backbones"] == k_same["checkpoint"] == []
 
     def test_related_method_gives_its_checkpoint_if_both_share_one_training(self, graph):
-        assert graph.methods.kin_checkpoint(wildcards(method="cao21")) in (
+        assert graph.methods.shared_checkpoint(wildcards(method="cao21")) in (
             [],
             "checkpoints/tiny/methods/identitydp/0.safetensors",
         )
-        assert graph.methods.kin_checkpoint(wildcards(method="falco")) == []
+        assert graph.methods.shared_checkpoint(wildcards(method="falco")) == []
 
     def test_official_file_of_a_method_replaces_its_training_and_not_that_of_an_ablation(self, root, monkeypatch):
         graph = Graph(root, "tiny", lambda message: None)

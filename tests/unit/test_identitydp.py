@@ -18,13 +18,9 @@ from masquerade.training import checkpoints
 METHOD = discovery.load("methods", "identitydp")
 PARAMS = METHOD.Params(
     encoder_widths=[4, 4, 4, 4], generator_widths=[8, 8, 8, 4, 4], discriminator={"width": 4, "depth": 2, "scales": 2},
-    refinement={
-        "steps": 0, "rate": 0.3, "projected": 32, "noised": 0.0,
-        "losses": {"adversarial": 1.0, "attributes": 1.0, "identity": 1.0, "reconstruction": 1.0},
-    },
     losses={"adversarial": 1, "attributes": 10, "identity": 5, "reconstruction": 10},
-    steps=3, batch=4, same_pairs=0.5, noised=0.25, span=0, learning_rate=4e-4, kernel_rate=0.0, cooldown=0.0,
-    betas=[0.0, 0.999], ema=0.0, samples_every=3,
+    steps=3, batch=4, same_pairs=0.5, learning_rate=4e-4,
+    betas=[0.0, 0.999], ema=0.0, samples_every=3, small_scale={"noised": 0.25},
 )  # fmt: skip
 IDENTITY = kit.Identity(512, 8)
 faces, job = partial(kit.faces, 6), partial(kit.job, backbones=["identity"])
@@ -106,7 +102,7 @@ def test_opendp_noise_differs_every_time(folder):
 def test_a_sample_picture_of_a_training_shows_the_noised_identity(folder, monkeypatch):
     arguments = {}
     monkeypatch.setattr(
-        training, "samples", lambda network, identity, faces, alter: arguments.update(alter=alter) or faces[0]
+        training, "draw_samples", lambda network, identity, faces, alter: arguments.update(alter=alter) or faces[0]
     )
     METHOD.train(PARAMS, job(folder))
     vectors = np.eye(512)[:3]

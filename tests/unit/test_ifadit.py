@@ -14,9 +14,10 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Resources
-from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingPictures
-from masquerade.methods.ifadit.network import Span, started
+from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingImages
+from masquerade.methods.ifadit.network import Span
 from masquerade.methods.ifadit.phases import PhaseTwo
+from masquerade.methods.ifadit.training import build_disentangler
 from masquerade.networks.latent_encoders import Encoder4Editing
 from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.stylegan2 import Generator
@@ -27,25 +28,20 @@ SIZE, STYLE = 32, 8
 WIDTHS, UNITS = kit.WIDTHS, kit.UNITS
 IMAGE = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.1, "parsing": 0.01}
 PARAMS = METHOD.Params(
-    encoder={"kind": "e4e", "linear": False, "input_size": SIZE, "widths": WIDTHS, "units": UNITS,
-             "start": "inversion"},
-    span=0,
+    encoder={"kind": "e4e", "input_size": SIZE, "widths": WIDTHS, "units": UNITS},
     mapping=20,
-    mapping_shared=False,
-    flow={"blocks": 2, "hidden": [8], "limit": 0.5, "start": 0.5, "secret": 1.0, "aligned": True},
+    flow={"blocks": 2, "hidden": [8], "limit": 0.5},
     compensation_widths=[8, 8, 8],
-    compensation_form="residual",
-    phase_one={
-        "steps": 2, "batch": 4, "learning_rate": 1e-3, "optimizer": "muon", "structure": 0.84, "pixels": 0.16,
-        "quality": 0.01, "swapped": 0.5, "cycle": 1.0,
+    phase_one={"steps": 2, "batch": 4, "learning_rate": 1e-3, "structure": 0.84, "pixels": 0.16, "quality": 0.01},
+    phase_two={"steps": 2, "batch": 4, "learning_rate": 1e-3, "recovered": IMAGE, "altered": IMAGE, "alone": 2},
+    betas=[0.9, 0.99], region="face", diversity_loss=True, image_loss=True, compensation=True, dual_phase=True,
+    samples_every=2,
+    small_scale={
+        "encoder_start": "inversion", "mapping_per_layer": True, "flow_start": 0.5, "flow_aligned": True,
+        "residual_compensation": True, "muon": True, "cooldown": 0.4, "swapped": 0.5, "cycle": 1.0,
+        "rehearsal": {"steps": 2, "batch": 4, "learning_rate": 1e-3}, "pooled_image_terms": True,
+        "squared_parsing": True, "compensation_weight": 1.0, "refined": True,
     },
-    rehearsal={"steps": 2, "batch": 4, "learning_rate": 1e-3, "noise": 0.5, "floor": 0.01, "spread": 1.0},
-    phase_two={
-        "steps": 2, "batch": 4, "learning_rate": 1e-3, "recovered": IMAGE, "altered": IMAGE, "compensation": 1.0,
-        "alone": 2, "image_terms": "pooled", "parsing_norm": "square",
-    },
-    betas=[0.9, 0.99], cooldown=0.4, region="face", overlap=False, refined=True,
-    diversity_loss=True, image_loss=True, compensation=True, dual_phase=True, samples_every=2,
 )  # fmt: skip
 KEY, OTHER = (METHOD.capabilities.keys.experiment(0, number) for number in range(2))
 
@@ -99,14 +95,14 @@ def test_attributes_start_as_those_of_the_inversion_with_its_linear_codes():
     encoder = Encoder4Editing(8, SIZE, STYLE, WIDTHS, UNITS)
     inverter = Inverter(encoder, mean, "its generator", linear).eval()
     images, identity = torch.rand(3, 3, 32, 32) * 2 - 1, torch.randn(3, 512)
-    chosen = PARAMS.model_copy(update={"encoder": PARAMS.encoder.model_copy(update={"linear": True})})
-    disentangler = started(chosen, mean, kit.Identity(512, 8), inverter).eval()
+    chosen = changed(small={"linear": True})
+    disentangler = build_disentangler(chosen, mean, kit.Identity(512, 8), inverter).eval()
     codes = disentangler.codes(identity, disentangler.attributes(images))
     torch.testing.assert_close(codes, inverter(images), atol=1e-4, rtol=1e-4)
-    with pytest.raises(ParameterError, match=r"encoder.linear must be that of backbones.inversion"):
-        started(PARAMS, mean, kit.Identity(512, 8), inverter)
-    with pytest.raises(ParameterError, match=r"encoder.linear must be"):
-        started(chosen, mean, kit.Identity(512, 8), Inverter(encoder, mean, "its generator"))
+    with pytest.raises(ParameterError, match=r"linear must be backbones\.inversion\.linear"):
+        build_disentangler(PARAMS, mean, kit.Identity(512, 8), inverter)
+    with pytest.raises(ParameterError, match="linear must be"):
+        build_disentangler(chosen, mean, kit.Identity(512, 8), Inverter(encoder, mean, "its generator"))
 
 
 @pytest.fixture(autouse=True)
@@ -131,8 +127,9 @@ def job(folder, name, **more):
     return kit.job(folder, name, METHOD.needs, **more)
 
 
-def changed(**fields):
-    return PARAMS.model_copy(update=fields)
+def changed(small=None, **fields):
+    small_scale = PARAMS.small_scale.model_copy(update=small or {})
+    return PARAMS.model_copy(update={"small_scale": small_scale, **fields})
 
 
 faces = partial(kit.faces, 5)
@@ -158,21 +155,21 @@ def test_the_background_stays_and_the_face_does_not(folder):
 
 
 def test_a_smaller_drawn_face_leaves_the_original_around_it(folder, monkeypatch):
-    first = method(folder, changed(overlap=True))
+    first = method(folder, changed({"overlap": True}))
     whole, parser = first.anonymize(faces(), 0, each(KEY)), first._networks.parsing
     middle = parser.labels(torch.zeros(5, 3, SIZE, SIZE))
     upper = middle.clone()
     upper[:, 16:] = 0
     sizes = iter([middle, upper])
     monkeypatch.setattr(parser, "labels", lambda images: next(sizes))
-    made = method(folder, changed(overlap=True)).anonymize(faces(), 0, each(KEY))
+    made = method(folder, changed({"overlap": True})).anonymize(faces(), 0, each(KEY))
     np.testing.assert_array_equal(made[:, :, 8:15], whole[:, :, 8:15])
     np.testing.assert_array_equal(made[:, :, 18:], faces().images[:, :, 18:])
 
 
 def test_the_saved_representation_does_not_depend_on_the_key(folder):
     saved = method(folder).save(faces(), 0, each(KEY))
-    everything = b"".join(part.tobytes() for part in (saved.identity, saved.attributes, saved.pictures))
+    everything = b"".join(part.tobytes() for part in (saved.identity, saved.attributes, saved.images))
     assert KEY not in everything
     assert KEY.hex().encode() not in everything
 
@@ -229,7 +226,7 @@ def test_every_ablation_trains_and_anonymizes(folder, switch):
 
 def test_an_encoder_unlike_the_inversion_cannot_start_from_it(folder):
     encoder = PARAMS.encoder.model_copy(update={"kind": "psp"})
-    with pytest.raises(ParameterError, match="set start to 'identity'"):
+    with pytest.raises(ParameterError, match="set it to 'identity'"):
         METHOD.train(changed(encoder=encoder), job(folder, "refused"))
 
 
@@ -245,44 +242,42 @@ def test_the_inversion_itself_can_encode_attributes_and_is_neither_trained_nor_s
     chosen, images = method(folder, changed(encoder=encoder), "frozen"), faces().images
     codes = backbone("inversion")(torch.from_numpy(images)) - chosen._networks.mean
     np.testing.assert_allclose(chosen.save(faces(), 0, each(KEY)).attributes, codes, atol=1e-5)
-    for fields in ({"start": "identity"}, {"linear": True}):
-        with pytest.raises(ValueError, match="needs start: inversion"):
-            type(encoder)(**{**encoder.model_dump(), **fields})
+    for fields in ({"encoder_start": "identity"}, {"linear": True}):
+        with pytest.raises(ValueError, match=r"needs small_scale\.encoder_start: inversion"):
+            METHOD.Params(**changed(fields, encoder=encoder).model_dump())
 
 
 def test_the_published_start_is_the_identity_encoder_with_unrefined_pictures(folder):
-    encoder = PARAMS.encoder.model_copy(update={"kind": "psp", "start": "identity"})
-    monkey = changed(encoder=encoder, refined=False)
+    encoder = PARAMS.encoder.model_copy(update={"kind": "psp"})
+    published = changed({"encoder_start": "identity", "refined": False}, encoder=encoder)
     network = backbone("identity")
     network.network = nn.Module()
     with pytest.MonkeyPatch.context() as patch:
         kit.replace_backbones(patch, identity=network)
-        METHOD.train(monkey, job(folder, "published"))
+        METHOD.train(published, job(folder, "published"))
     assert (folder / "published.safetensors").is_file()
 
 
 def test_image_loss_is_a_mean_for_each_kind_of_face_or_one_over_all_changed_faces(folder):
     networks = FrozenNetworks(job(folder, "image").backbones, METHOD.needs, "face")
-    known = TrainingPictures(networks, kit.noise(4), masks=False)
+    data = TrainingImages(networks, kit.noise(4), masks=False)
     pixels = {"pixels": 1.0, "lpips": 0.0, "landmarks": 0.0, "parsing": 0.0}
     weights = {"recovered": type(PARAMS.phase_two.recovered)(**pixels),
                "altered": type(PARAMS.phase_two.altered)(**pixels | {"pixels": 0.5})}  # fmt: skip
-    batch = known.batch(np.array([0, 1]))
+    batch = data.batch(np.array([0, 1]))
     apart = (0.1, 0.2, 0.4)  # of faces anonymized, recovered and wrongly recovered
     hidden, right, wrong = (batch.images + value for value in apart)
-    for terms, expected in (("each", 0.2 + 0.5 * (0.1 + 0.4)), ("pooled", 0.2 + 0.5 * (2 * 0.1 + 0.4) / 3)):
-        chosen = changed(phase_two=PARAMS.phase_two.model_copy(update=weights | {"image_terms": terms}))
-        phase = PhaseTwo(chosen, networks, known, 0, nn.Identity(), nn.Linear(1, 1), joint=False)
-        value = phase.all_images(torch.cat([hidden, hidden]), right, wrong, batch)
+    for pooled, expected in ((False, 0.2 + 0.5 * (0.1 + 0.4)), (True, 0.2 + 0.5 * (2 * 0.1 + 0.4) / 3)):
+        chosen = changed({"pooled_image_terms": pooled}, phase_two=PARAMS.phase_two.model_copy(update=weights))
+        phase = PhaseTwo(chosen, networks, data, 0, nn.Identity(), nn.Linear(1, 1), joint=False)
+        value = phase.sum_image_losses(torch.cat([hidden, hidden]), right, wrong, batch)
         assert value.item() == pytest.approx(expected, rel=1e-5)
 
 
 OPTIONS = {
     "usual": {},
-    "published": {
-        "mapping_shared": True, "compensation_form": "mlp",
-        "phase_two": PARAMS.phase_two.model_copy(update={"image_terms": "each", "parsing_norm": "root"}),
-    },
+    "published": {"mapping_per_layer": False, "residual_compensation": False, "pooled_image_terms": False,
+                  "squared_parsing": False},
     "span": {"span": 4},
 }  # fmt: skip
 
@@ -290,8 +285,8 @@ OPTIONS = {
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_the_saved_representation_and_the_right_key_alone_recover_the_reconstruction(folder, options):
     if options:
-        METHOD.train(changed(**options), job(folder, "options"))
-    chosen = method(folder, changed(**options), "options" if options else "checkpoint")
+        METHOD.train(changed(options), job(folder, "options"))
+    chosen = method(folder, changed(options), "options" if options else "checkpoint")
     saved = chosen.save(faces(), 0, each(KEY))
     back, wrong = (chosen.recover_saved(saved, each(key)) for key in (KEY, OTHER))
     middle = (slice(None), slice(None), slice(12, 20), slice(12, 20))
@@ -301,7 +296,7 @@ def test_the_saved_representation_and_the_right_key_alone_recover_the_reconstruc
 
 def test_a_span_has_the_directions_of_the_people_and_nothing_else():
     torch.manual_seed(0)
-    span, plane = Span(changed(span=2)), torch.linalg.qr(torch.randn(512, 3))[0].T
+    span, plane = Span(changed({"span": 2})), torch.linalg.qr(torch.randn(512, 3))[0].T
     people = functional.normalize(torch.randn(20, 2) @ plane[:2])
     coordinates = span.fit(people)
     torch.testing.assert_close(coordinates @ coordinates.T, people @ people.T, atol=1e-5, rtol=0)

@@ -11,13 +11,18 @@ from torch.nn.functional import leaky_relu, normalize
 from masquerade.core.images import to_float
 from masquerade.judges.pixels import Pixels
 from masquerade.methods.ifadit import losses
-from masquerade.methods.ifadit.network import Transform, drawn_secrets, secret_vectors
-from masquerade.methods.ifadit.phases import pairs
-from masquerade.methods.ifadit.refinement import blurred, refine, rounded, soft_mask
-from masquerade.methods.ifadit.rehearsal import visible
-from masquerade.methods.ifadit.settings import FlowSettings, IfaditSettings
-from masquerade.networks.coupling import SecureCouplingBlock, SecureFlow
-from masquerade.networks.identity_mapping import IdentityCompensation, IdentityMapping
+from masquerade.methods.ifadit.losses import blur_mask, refine, round_to_8_bits, soft_mask
+from masquerade.methods.ifadit.network import (
+    IdentityCompensation,
+    SecureCouplingBlock,
+    SecureFlow,
+    Transform,
+    draw_secrets,
+    map_secrets,
+)
+from masquerade.methods.ifadit.phases import draw_pairs, project_to_visible
+from masquerade.methods.ifadit.settings import FlowSettings, IfaditSettings, IfaditSmallScale
+from masquerade.networks.identity_mapping import IdentityMapping
 from masquerade.networks.stylegan2 import Generator
 
 WIDTH, STYLE = 512, 24
@@ -29,9 +34,9 @@ def unit(count, seed):
 
 
 def transform():
-    flow = FlowSettings(blocks=4, hidden=[32], limit=0.5, start=0.5, secret=1.0, aligned=False)
-    knobs = {"span": 0, "flow": flow, "compensation": True, "compensation_widths": [8, 8, 8],
-             "compensation_form": "residual"}  # fmt: skip
+    flow = FlowSettings(blocks=4, hidden=[32], limit=0.5)
+    small_scale = IfaditSmallScale(flow_start=0.5, residual_compensation=True)
+    knobs = {"flow": flow, "compensation": True, "compensation_widths": [8, 8, 8], "small_scale": small_scale}
     return Transform(IfaditSettings.model_construct(**knobs), STYLE)
 
 
@@ -71,7 +76,7 @@ def test_the_first_half_changes_as_a_function_of_the_new_second_half():
     torch.manual_seed(3)
     block, key = SecureCouplingBlock(2, 3, [5], 1.0), torch.randn(1, 3)
     first, second = torch.randn(1, 2), torch.randn(1, 2)
-    changed = second * block._bounded(block.omega(torch.cat([first, key], 1))).exp() + block.phi(
+    changed = second * block._bound(block.omega(torch.cat([first, key], 1))).exp() + block.phi(
         torch.cat([first, key], 1)
     )
     known = torch.cat([changed, key], 1)
@@ -105,7 +110,7 @@ def test_aligned_identities_are_recovered_and_stay_in_the_space_of_identities():
 
 def test_a_picture_shows_the_directions_in_which_faces_differ():
     identity = torch.diag(torch.tensor([2.0, 1.0, 0.0]))  # mean squares 4/3, 1/3, 0
-    visibility = visible(identity, floor=0.25)
+    visibility = project_to_visible(identity, floor=0.25)
     np.testing.assert_allclose(visibility, np.diag([1 / 1.25, 0.5, 0.0]), atol=1e-6)
 
 
@@ -114,16 +119,16 @@ def test_the_secret_vector_is_the_mapped_code_of_bytes_from_minus_one_to_one():
     generator = Generator(8, (4, 4), style=3, mapping=2)
     pseudorandom = torch.tensor([[0, 255, 127]], dtype=torch.uint8)
     expected = generator.map(torch.tensor([[-1.0, 1.0, 127 / 127.5 - 1]]))
-    np.testing.assert_allclose(secret_vectors(generator, pseudorandom), expected.detach(), atol=1e-6)
+    np.testing.assert_allclose(map_secrets(generator, pseudorandom), expected.detach(), atol=1e-6)
 
 
 def test_drawn_pairs_share_their_secrets_and_are_different_faces():
     generator, draw = Generator(8, (4, 4), style=3, mapping=2), np.random.default_rng(0)
-    first, second = drawn_secrets(generator, draw, 6)
+    first, second = draw_secrets(generator, draw, 6)
     assert torch.equal(first[0::2], first[1::2])
     assert torch.equal(second[0::2], second[1::2])
     assert not torch.isclose(first, second).all(dim=1).any()
-    rows = pairs(draw, 3, 400)
+    rows = draw_pairs(draw, 3, 400)
     assert (rows[0::2] != rows[1::2]).all()
     assert rows.max() < 3
 
@@ -159,14 +164,14 @@ def test_a_mapping_can_start_with_the_attributes_alone():
 
 
 def test_the_compensation_starts_by_changing_nothing_and_has_four_layers():
-    layer, vectors = IdentityCompensation(8, (5, 6, 7)), torch.randn(3, 8)
+    layer, vectors = IdentityCompensation(8, (5, 6, 7), residual=True), torch.randn(3, 8)
     assert torch.equal(layer(vectors), vectors)
     assert sum(isinstance(part, torch.nn.Linear) for part in layer.layers) == 4
 
 
 def test_the_published_compensation_is_an_mlp_alone():
     torch.manual_seed(0)
-    layer, vectors = IdentityCompensation(8, (5, 6, 7), "mlp"), torch.randn(3, 8)
+    layer, vectors = IdentityCompensation(8, (5, 6, 7), residual=False), torch.randn(3, 8)
     expected = layer.layers(vectors * 8**0.5) / 8**0.5
     torch.testing.assert_close(layer(vectors), expected)
     assert layer(vectors).abs().max() > 0
@@ -175,10 +180,10 @@ def test_the_published_compensation_is_an_mlp_alone():
 def test_the_parsing_term_is_the_norm_of_equation_20_or_its_square():
     made, target = torch.zeros(2, 3, 2, 2), torch.zeros(2, 3, 2, 2)
     made[0], made[1, 0] = 2.0, 3.0  # norms sqrt(12 * 4) and sqrt(4 * 9), of 12 logits each
-    assert losses.parsing(made, target, "root").item() == pytest.approx((48**0.5 + 6) / 2 / 12**0.5)
-    assert losses.parsing(made, target, "square").item() == pytest.approx((48 + 36) / 24)
+    assert losses.parsing_loss(made, target, squared=False).item() == pytest.approx((48**0.5 + 6) / 2 / 12**0.5)
+    assert losses.parsing_loss(made, target, squared=True).item() == pytest.approx((48 + 36) / 24)
     same = target.clone().requires_grad_(True)
-    (slope,) = torch.autograd.grad(losses.parsing(same, target, "root"), same)
+    (slope,) = torch.autograd.grad(losses.parsing_loss(same, target, squared=False), same)
     assert torch.equal(slope, torch.zeros_like(slope))
 
 
@@ -192,26 +197,26 @@ def test_structural_similarity_equals_that_of_the_judge():
 def test_visual_quality_is_equation_12():
     made, target = torch.rand(2, 3, 16, 16) * 2 - 1, torch.rand(2, 3, 16, 16) * 2 - 1
     by_hand = 0.84 * (1 - losses.structural_similarity(made, target).mean()) + 0.16 * (made - target).abs().mean()
-    assert losses.visual_quality(made, target, 0.84, 0.16).item() == pytest.approx(by_hand.item())
+    assert losses.visual_quality_loss(made, target, 0.84, 0.16).item() == pytest.approx(by_hand.item())
 
 
 def test_identity_losses_are_equations_15_to_19():
     east, north = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
     between = torch.tensor([[0.6, 0.8]])
-    assert losses.anonymity(between, east).item() == pytest.approx(0.6)
-    assert losses.anonymity(-between, east).item() == 0.0  # theta^+ ignores opposite vectors
-    assert losses.dissimilar(-between, east).item() == pytest.approx(1.6)  # theta^- does not ignore them
-    assert losses.recovery(between, -east, east).item() == pytest.approx(0.4)
+    assert losses.anonymity_loss(between, east).item() == pytest.approx(0.6)
+    assert losses.anonymity_loss(-between, east).item() == 0.0  # theta^+ ignores opposite vectors
+    assert losses.dissimilarity(-between, east).item() == pytest.approx(1.6)  # theta^- does not ignore them
+    assert losses.recovery_loss(between, -east, east).item() == pytest.approx(0.4)
     # two faces under two secrets: cosines of faces 0 and 0.6, their mean 0.3; of secrets 1 and 0.8, their mean 0.9
     first, second = torch.cat([east, north]), torch.cat([east, between])
-    assert losses.diversity(first, second).item() == pytest.approx(0.3 + 0.9)
+    assert losses.diversity_loss(first, second).item() == pytest.approx(0.3 + 0.9)
 
 
 def test_the_mask_at_256_pixels_is_blurred_as_opencv_does_with_15_pixels():
     mask = np.zeros((256, 256), np.float32)
     mask[60:200, 90:170] = 1
     expected = cv2.GaussianBlur(mask, (15, 15), 0)
-    np.testing.assert_allclose(blurred(torch.from_numpy(mask)[None, None])[0, 0], expected, atol=1e-4)
+    np.testing.assert_allclose(blur_mask(torch.from_numpy(mask)[None, None])[0, 0], expected, atol=1e-4)
 
 
 def test_the_head_mask_includes_hair_and_the_face_mask_does_not():
@@ -234,7 +239,7 @@ def test_refinement_keeps_only_the_background():
 
 def test_a_rounded_picture_is_one_of_8_bits_and_has_a_gradient():
     images = torch.linspace(-1.2, 1.2, 48).view(1, 3, 4, 4).requires_grad_(True)
-    levels = (rounded(images) + 1) * 127.5
+    levels = (round_to_8_bits(images) + 1) * 127.5
     np.testing.assert_allclose(levels.detach(), levels.detach().round(), atol=1e-3)
-    rounded(images).sum().backward()
+    round_to_8_bits(images).sum().backward()
     assert torch.equal(images.grad, (images.detach().abs() <= 1).float())

@@ -46,7 +46,7 @@ def params(name: str, **knobs):
 
 def method(name: str, backbones, variant=None, **knobs):
     cls, chosen = discovery.load("methods", name), params(name, **knobs)
-    paths = {role: backbones.get(role, backbones["generator"]) for role in cls.needed(chosen)}
+    paths = {role: backbones.get(role, backbones["generator"]) for role in cls.list_backbones(chosen)}
     return cls(chosen, cls.Variant(**(variant or VARIANTS[name])), Resources(backbones=paths))
 
 
@@ -67,7 +67,7 @@ def anonymized(chosen, some: Faces, seed: int = 0) -> np.ndarray:
 def test_it_needs_no_training_and_no_checkpoint(name):
     cls, chosen = discovery.load("methods", name), params(name)
     assert not cls.trains(chosen)
-    assert {"generator", "inversion"} <= set(cls.needed(chosen)) <= {"generator", "inversion", "landmarks"}
+    assert {"generator", "inversion"} <= set(cls.list_backbones(chosen)) <= {"generator", "inversion", "landmarks"}
     assert cls.trains(MINI.methods[name].params)
     photo = loading.load(scale="photo")
     assert not photo.trains(name)
@@ -108,10 +108,10 @@ def test_a_truncation_of_zero_gives_the_mean_style_whatever_the_seed(name, backb
 def test_another_result_has_another_style_and_the_mean_style_has_no_other(name, backbones):
     chosen, some = method(name, backbones), faces()
     first = anonymized(chosen, some)
-    others = [chosen.otherwise(some, number) for number in (1, 2)]
+    others = [chosen.resample(some, number) for number in (1, 2)]
     assert all(np.abs(other - first).max() > 1e-3 for other in others)
     assert np.abs(others[0] - others[1]).max() > 1e-3
-    assert method(name, backbones, {"truncation": 0.0}).otherwise(some, 1) is None
+    assert method(name, backbones, {"truncation": 0.0}).resample(some, 1) is None
 
 
 def test_the_key_of_ciagan_chooses_the_person(backbones):

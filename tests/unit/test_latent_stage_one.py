@@ -23,8 +23,8 @@ PARAMS = MINI.model_copy(
     update=MINI.model_validate(
         MINI.model_dump()
         | {
-            "latent": {"hidden": 32}, "span": 8, "steps": 3, "batch": 4, "same_pairs": 0.25, "noised": 0.5,
-            "samples_every": 3, "kernel_rate": 0.0,
+            "steps": 3, "batch": 4, "same_pairs": 0.25, "samples_every": 3,
+            "small_scale": {"latent_hidden": 32, "span": 8, "noised": 0.5},
             "losses": {"adversarial": 0.0, "attributes": 10.0, "identity": 5.0, "reconstruction": 10.0},
         }
     ).__dict__
@@ -50,9 +50,9 @@ def method(world, latents=None):
 
 
 def test_it_needs_generator_and_inversion_and_the_published_one_neither():
-    assert (METHOD.needed(PARAMS), METHOD.needed(MINI)) == (NEEDS, ("identity",))
+    assert (METHOD.list_backbones(PARAMS), METHOD.list_backbones(MINI)) == (NEEDS, ("identity",))
     cao = discovery.load("methods", "cao21")
-    assert cao.needed(PARAMS) == NEEDS
+    assert cao.list_backbones(PARAMS) == NEEDS
 
 
 def test_it_starts_as_the_inversion_whatever_the_identity(world):

@@ -15,9 +15,9 @@ from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.latent.codes import Table
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.methods.lreorg import reader, training
-from masquerade.methods.lreorg.keywords import Vocabulary
+from masquerade.methods.lreorg import training
 from masquerade.methods.lreorg.method import LReOrg
+from masquerade.methods.lreorg.network import Vocabulary, measure_agreement, train_reader
 from masquerade.methods.lreorg.settings import Keyword
 from masquerade.training import checkpoints
 
@@ -31,13 +31,14 @@ KEYWORDS = {
 COLOR = {"color": {"condition": "hair", "template": "$ hair", "contents": ["black", "blond"]}}
 WEIGHTS = {
     "swapped_identity": 24.0, "perceptual": 1.2, "latent": 3.0, "information": 10.0, "kept_identity": 0.2,
-    "swapped_attribute": 30.0, "others": 1.0,
+    "swapped_attribute": 30.0,
 }  # fmt: skip
 KNOBS = {
     "keywords": KEYWORDS, "blocks": 2, "hidden": 8, "growth": 4, "limit": 2.0,
-    "faces": 40, "losses": WEIGHTS, "steps": 6, "batch": 4, "pictures_every": 2, "code_batch": 8, "reader_steps": 20,
-    "inverted": 0.0, "learning_rate": 0.01, "betas": [0.5, 0.99], "cooldown": 0.5, "ema": 0.0, "samples_every": 3,
+    "faces": 40, "losses": WEIGHTS, "steps": 6, "batch": 4,
+    "inverted": 0.0, "learning_rate": 0.01, "betas": [0.5, 0.99], "ema": 0.0, "samples_every": 3,
 }  # fmt: skip
+SMALL = {"pictures_every": 2, "code_batch": 8, "reader_steps": 20, "others": 1.0, "cooldown": 0.5}
 VARIANT = {
     "hide": ["identity"], "keep": ["gender", "age"], "further": COLOR, "identity": "group", "groups": 6, "nearest": 3,
     "farthest": 6, "epsilon": 1.0, "sensitivity": "measured", "sampler": "seeded",
@@ -67,8 +68,9 @@ def job(folder, name, **more):
     return kit.job(folder, name, LReOrg.needs, **more)
 
 
-def knobs(**changes):
-    return LReOrg.Params(**{**KNOBS, **changes, "losses": {**WEIGHTS, **changes.pop("losses", {})}})
+def knobs(small=None, **changes):
+    losses, small_scale = WEIGHTS | changes.pop("losses", {}), SMALL | (small or {})
+    return LReOrg.Params(**{**KNOBS, **changes, "losses": losses, "small_scale": small_scale})
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +93,7 @@ def faces(folder):
 class TestTraining:
     def test_identity_and_attribute_steps_alternate_and_samples_show_a_swap_of_every_keyword(self, folder):
         curves, pictures = kit.Curve(), {}
-        params = knobs(steps=24, pictures_every=3)
+        params = knobs({"pictures_every": 3}, steps=24)
         LReOrg.train(params, job(folder, "curves", log=curves, picture=pictures.__setitem__))
         shared = {"latent", "information", "others", "total"}
         assert set(curves[0]) == {f"identity.{name}" for name in shared | {"swapped_identity", "perceptual"}}  # Eq. 5
@@ -102,8 +104,8 @@ class TestTraining:
 
     def test_losses_fall(self, folder):
         curves = kit.Curve()
-        weights = {"perceptual": 0.0, "others": 0.0, "latent": 0.1, "information": 0.1}
-        LReOrg.train(knobs(steps=121, losses=weights), job(folder, "falling", log=curves))
+        weights = {"perceptual": 0.0, "latent": 0.1, "information": 0.1}
+        LReOrg.train(knobs({"others": 0.0}, steps=121, losses=weights), job(folder, "falling", log=curves))
         first, last = (curves[step]["identity.swapped_identity"] for step in (0, 120))
         assert last < first - 0.2
 
@@ -112,8 +114,8 @@ class TestTraining:
         codes = space.generator.map(torch.randn(200, STYLE)).detach()
         identities = functional.normalize(codes @ torch.randn(STYLE, 512))
         features = torch.tanh(codes @ torch.randn(STYLE, 8))
-        untrained = reader.agreement(reader.train(codes, identities, features, 0, 0), codes, identities, features)
-        read = reader.agreement(reader.train(codes, identities, features, 60, 0), codes, identities, features)
+        untrained = measure_agreement(train_reader(codes, identities, features, 0, 0), codes, identities, features)
+        read = measure_agreement(train_reader(codes, identities, features, 60, 0), codes, identities, features)
         assert read["identity"] > max(0.8, untrained["identity"])
         assert read["features"] > max(0.8, untrained["features"])
 
@@ -124,7 +126,7 @@ class TestTraining:
         assert next(iter(pictures.values())).shape == (6 * SIZE, 5 * SIZE, 3)
         space = LatentSpace(backbones(folder))
         archive, given = FaceArchive(folder / "faces.zip"), job(folder, "inverted")
-        codes = training.inverted(archive, space, 8, given)
+        codes = training.invert_images(archive, space, 8, given)
         train = space.invert(archive.load("train").images)
         assert len(codes) == 8
         assert all((code == train).all(dim=(1, 2)).any() for code in codes)
@@ -134,8 +136,8 @@ class TestTraining:
         assert torch.equal(task.codes[8:], codes)
         assert (task.codes[:8] == task.codes[:8, :1]).all()  # drawn from W: one style for all layers
         drawn = to_uint8(space.draw(codes).numpy()).astype(int)
-        assert np.abs(task.pictures[8:].astype(int) - drawn).max() <= 1
-        assert len(training.inverted(archive, space, 20, given)) == 12  # all that there are
+        assert np.abs(task.images[8:].astype(int) - drawn).max() <= 1
+        assert len(training.invert_images(archive, space, 20, given)) == 12  # all that there are
         assert "ask for 20 photographs, and the group 'train' has 12" in caplog.text
 
     def test_a_keyword_without_contents_cannot_be_trained(self):
@@ -148,8 +150,8 @@ class TestTraining:
 
     def test_updates_on_codes_need_a_trained_reader(self):
         with pytest.raises(ValidationError, match="reader_steps must be 1 or more"):
-            knobs(pictures_every=2, reader_steps=0)
-        assert knobs(pictures_every=1, reader_steps=0).pictures_every == 1
+            knobs({"pictures_every": 2, "reader_steps": 0})
+        assert knobs({"pictures_every": 1, "reader_steps": 0}).small_scale.pictures_every == 1
 
     def test_sentences_fill_the_template(self):
         assert Keyword(**KEYWORDS["gender"]).sentences == ["a man.", "a woman."]
@@ -160,12 +162,12 @@ class TestTraining:
         features = torch.randn(5, 8)
         scale = space.semantics.network.logit_scale.exp()
         expected = (scale * functional.normalize(features) @ space.semantics.text(["a man.", "a woman."]).T).softmax(-1)
-        torch.testing.assert_close(words.log_shares("gender", features).exp(), expected)
+        torch.testing.assert_close(words.log_probabilities("gender", features).exp(), expected)
 
     def test_identity_and_maps_come_from_one_pass(self, folder):
         identity = discovery.load("backbones", "identity").load(folder / "identity.safetensors")
         images = torch.rand(2, 3, SIZE, SIZE) * 2 - 1
-        vectors, maps = training.observed(identity, images)
+        vectors, maps = training.encode_identity(identity, images)
         torch.testing.assert_close(vectors, identity(images))
         assert [tuple(part.shape[1:]) for part in maps] == [(8, 32, 32), (8, 16, 16), (8, 8, 8)]
         assert not identity.network.input_layer._forward_hooks
@@ -175,18 +177,18 @@ class TestMethod:
     def test_hidden_identity_is_that_of_a_drawn_face(self, folder, trained, faces):
         """Without recovery, the fused key feature is that of a drawn face."""
         method = built(folder, trained, keep=[])
-        drawn = method._separated(method._fakes.codes, "identity")[0].numpy()
+        drawn = method._separate(method._fakes.codes, "identity")[0].numpy()
         real, _ = method._codes.of(faces)
-        key, _ = method._separated(real, "identity")
+        key, _ = method._separate(real, "identity")
         changed = method._anonymizers["identity"].anonymize(key.numpy(), list(faces.ids), 0)
         assert all((drawn == row).all(1).any() for row in changed[:, 0])
 
     def test_kept_keyword_has_the_features_of_the_original(self, folder, trained, faces):
         method = built(folder, trained, keep=["age"])
         original, _ = method._codes.of(faces)
-        hidden = method._hidden(faces, 0)
-        kept = method._recovered(hidden, faces)
-        expected = method._fused(method._separated(original, "age")[0], method._separated(hidden, "age")[1], "age")
+        hidden = method._hide(faces, 0)
+        kept = method._restore(hidden, faces)
+        expected = method._fuse(method._separate(original, "age")[0], method._separate(hidden, "age")[1], "age")
         torch.testing.assert_close(kept, expected)
 
     def test_order_of_keywords_changes_the_result(self, folder, trained, faces):
@@ -203,10 +205,10 @@ class TestMethod:
         original, _ = method._codes.of(faces)
         saved = method.save(faces, 0, None)
         assert set(saved) == {"code", "gender", "age"}
-        torch.testing.assert_close(saved["age"], method._separated(original, "age")[0])
-        without_age = method._fused(saved["age"], method._separated(saved["code"], "age")[1], "age")
-        expected = method._fused(saved["gender"], method._separated(without_age, "gender")[1], "gender")
-        np.testing.assert_array_equal(method.recover_saved(saved, None), method._drawn(expected))
+        torch.testing.assert_close(saved["age"], method._separate(original, "age")[0])
+        without_age = method._fuse(saved["age"], method._separate(saved["code"], "age")[1], "age")
+        expected = method._fuse(saved["gender"], method._separate(without_age, "gender")[1], "gender")
+        np.testing.assert_array_equal(method.recover_saved(saved, None), method._draw_images(expected))
 
     def test_views_are_other_draws_and_the_steps_of_recovery(self, folder, trained, faces):
         views = built(folder, trained).views(faces)

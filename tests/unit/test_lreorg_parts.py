@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from masquerade.core.errors import ParameterError
 from masquerade.methods._privacy import ExponentialMechanism, LaplaceMechanism
-from masquerade.methods.lreorg import anonymizers, losses
-from masquerade.networks.cdfnet import CDFNet, DisentanglementBlock, LinearBlock
+from masquerade.methods.lreorg import anonymizers, training
+from masquerade.methods.lreorg.network import CDFNet, DisentanglementBlock, LinearBlock
 
 
 def random_network(seed, width=6, condition=4, blocks=3, spread=0.5):
@@ -101,32 +101,32 @@ class TestLosses:
 
     def test_identity_losses_of_hand_worked_pairs(self):
         original = torch.stack([self.a, self.b])  # one pair
-        exchanged = losses.swapped_identity(original, torch.stack([self.b, self.a]))
-        unchanged = losses.swapped_identity(original, original)
+        exchanged = training.swapped_identity_loss(original, torch.stack([self.b, self.a]))
+        unchanged = training.swapped_identity_loss(original, original)
         # Eq. 6: d(I2, I1') + d(I1, I2') - d(I1, I1') - d(I2, I2') = 0 + 0 - 1 - 1, and 1 + 1 - 0 - 0
         assert exchanged.item() == pytest.approx(-2)
         assert unchanged.item() == pytest.approx(2)
-        assert losses.kept_identity(original, original).item() == pytest.approx(0)
-        assert losses.kept_identity(original, torch.stack([self.b, self.a])).item() == pytest.approx(2)
+        assert training.kept_identity_loss(original, original).item() == pytest.approx(0)
+        assert training.kept_identity_loss(original, torch.stack([self.b, self.a])).item() == pytest.approx(2)
 
     def test_codes_are_compared_by_their_euclidean_distance(self):
         original = torch.zeros(2, 2)
         swapped = torch.tensor([[3.0, 4.0], [0.0, 1.0]])
-        assert losses.latent(original, swapped).item() == pytest.approx(5 + 1)  # Eq. 7, one pair
+        assert training.latent_loss(original, swapped).item() == pytest.approx(5 + 1)  # Eq. 7, one pair
 
     def test_attribute_losses_are_equations_9_and_10(self):
         original = torch.tensor([[0.9, 0.1], [0.2, 0.8]]).log()  # D(I_1, t), D(I_2, t)
         swapped = torch.tensor([[0.3, 0.7], [0.6, 0.4]]).log()  # of I_1', I_2'
         # Eq. 9, 10: -sum_j D(I_1, t_j) log D(I_2', t_j) + D(I_2, t_j) log D(I_1', t_j)
         expected = -(0.9 * np.log(0.6) + 0.1 * np.log(0.4) + 0.2 * np.log(0.3) + 0.8 * np.log(0.7))
-        assert losses.swapped_attribute(original, swapped).item() == pytest.approx(expected, rel=1e-6)
+        assert training.swapped_attribute_loss(original, swapped).item() == pytest.approx(expected, rel=1e-6)
         kept = -(0.9 * np.log(0.3) + 0.1 * np.log(0.7) + 0.2 * np.log(0.6) + 0.8 * np.log(0.4))
-        assert losses.others(original, swapped).item() == pytest.approx(kept, rel=1e-6)
+        assert training.other_attributes_loss(original, swapped).item() == pytest.approx(kept, rel=1e-6)
 
     def test_equal_maps_have_no_perceptual_distance(self):
         maps = [torch.randn(4, 3, 8, 8), torch.randn(4, 6, 4, 4)]
-        assert losses.perceptual(maps, maps).item() == 0
-        assert losses.perceptual(maps, [2 * part for part in maps]).item() == pytest.approx(2)
+        assert training.perceptual_loss(maps, maps).item() == 0
+        assert training.perceptual_loss(maps, [2 * part for part in maps]).item() == pytest.approx(2)
 
 
 class TestAnonymizers:
@@ -151,7 +151,7 @@ class TestAnonymizers:
             return sum(points[labels == group].var(0).sum() * (labels == group).sum() for group in range(40))
 
         features = np.ones(32) + 0.01 * np.random.default_rng(0).standard_normal((800, 32))
-        points, groups = anonymizers.directions(features), anonymizers.Groups(features, 40)
+        points, groups = anonymizers.unit_directions(features), anonymizers.Groups(features, 40)
         assert spread(groups.labels) < 1.01 * spread(KMeans(40, n_init=1, random_state=0).fit_predict(points))
         np.testing.assert_array_equal(groups.labels, anonymizers.Groups(features, 40).labels)
 
@@ -209,7 +209,7 @@ class TestAnonymizers:
 
     def test_attribute_becomes_the_farthest_content(self, features):
         contents = np.repeat([0, 1, 2, 1, 0], 20)
-        one = anonymizers.FarthestContentAnonymizer.of(features, np.eye(3)[contents])
+        one = anonymizers.FarthestContentAnonymizer.from_faces(features, np.eye(3)[contents])
         averages = np.stack([features[contents == number].mean(0) for number in range(3)])
         for row in (5, 45, 70):
             expected = averages[np.linalg.norm(averages - features[row], axis=1).argmax()]
@@ -218,7 +218,7 @@ class TestAnonymizers:
             np.testing.assert_allclose(made[0], np.repeat(expected[None], 4, 0), rtol=1e-6)
 
     def test_content_averages_are_weighted_by_probability(self, features):
-        one = anonymizers.FarthestContentAnonymizer.of(features[:2], np.array([[0.75, 0.2], [0.25, 0.8]]))
+        one = anonymizers.FarthestContentAnonymizer.from_faces(features[:2], np.array([[0.75, 0.2], [0.25, 0.8]]))
         expected = [0.75 * features[0] + 0.25 * features[1], 0.2 * features[0] + 0.8 * features[1]]
         np.testing.assert_allclose(one.averages, expected, rtol=1e-6)
 
@@ -233,7 +233,7 @@ class TestAnonymizers:
             features[:50, None], [str(n) for n in range(50)], 0
         )
         np.testing.assert_allclose(np.linalg.norm(made[:, 0], axis=1), 3.0, rtol=1e-5)
-        cosines = (anonymizers.directions(made) * anonymizers.directions(features[:50])).sum(1)
+        cosines = (anonymizers.unit_directions(made) * anonymizers.unit_directions(features[:50])).sum(1)
         assert abs(cosines.mean()) < 0.3
 
     def test_noise_is_one_vector_for_all_layers_and_a_large_budget_keeps_the_mean(self, features):
@@ -241,5 +241,5 @@ class TestAnonymizers:
         mechanism = LaplaceMechanism(1e6, 2 * np.sqrt(8), "bound", "seeded")
         made = anonymizers.LaplaceAnonymizer(mechanism, 3.0).anonymize(layered, list("abcdef"), 0)
         assert np.array_equal(made[:, 0], made[:, 1])
-        expected = 3.0 * anonymizers.directions(layered.mean(axis=1))
+        expected = 3.0 * anonymizers.unit_directions(layered.mean(axis=1))
         np.testing.assert_allclose(made[:, 0], expected, atol=1e-3)

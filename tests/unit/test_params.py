@@ -202,7 +202,7 @@ def test_ablation_differs_from_its_method_only_in_the_named_knobs(repository):
     parameters = ablated(repository, d_9={"same_pairs": 0.5})
     assert parameters.ablations("cao21") == {"d_9": {"same_pairs": 0.5}}
     assert parameters.ablations("identitydp") == {}
-    from masquerade.methods.cao21.method import Cao21
+    from masquerade.methods.cao21 import Cao21
 
     knobs = parameters.tree["methods"]["cao21"]["params"]
     trained = params.trained_with(Cao21, knobs, parameters.ablations("cao21")["d_9"])

@@ -140,11 +140,11 @@ class TestFurtherResults:
     def test_they_end(self, tmp_path):
         numbers = []
 
-        def otherwise(faces, number):
+        def resample(faces, number):
             numbers.append(number)
             return to_float(astronaut(64)[None])
 
-        publish = released(tmp_path, astronaut(64), otherwise, astronaut(64))
+        publish = released(tmp_path, astronaut(64), resample, astronaut(64))
         assert publish([])["reason"] == "still recognized"
         assert numbers == [1, 2]
 

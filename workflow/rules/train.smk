@@ -4,7 +4,7 @@ rule method:
         code=METHODS.code("train"),
         faces=with_index(PATHS.faces.format(dataset=GRAPH.train_on)),
         backbones=lambda w: BACKBONES.checkpoints(METHODS.needs(w.method)),
-        base=METHODS.kin_checkpoint,
+        base=METHODS.shared_checkpoint,
         published=METHODS.weights,
     output:
         PATHS.method,

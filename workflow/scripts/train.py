@@ -25,7 +25,7 @@ def work(run) -> None:
         if weights:
             adoption.adopt(weights, cls.architecture, knobs, job.backbones, job.checkpoint)
         elif role:
-            cls.adopt(knobs, role, job.checkpoint)
+            cls.convert_official(knobs, role, job.checkpoint)
         else:
             cls.train(knobs, job)
     if first:

@@ -30,39 +30,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a method can do and what it needs. The matrix plans with it, and the contract tests check it."""
+    """What a method can do and what it needs. The matrix plans with these flags, and the contract tests check them."""
 
     trains: bool = False
-    """It has a training, which writes its checkpoint (but see `Method.trains`)."""
+    """The method has a training, which writes its checkpoint (but see `Method.trains`)."""
     keys: Keys | None = None
     """The kind of its keys; None if it takes no key."""
     invertible: bool = False
-    """`Method.recover` recovers faces from the anonymized pictures (and the key, if it takes one)."""
+    """`Method.recover` recovers faces from the anonymized images (and from the key, if the method takes one)."""
     saves: bool = False
     """Faces can be recovered from a saved representation: `Method.save` and `Method.recover_saved`."""
     pastes: bool = False
-    """It refines the background. `Method.recover_onto` takes the original background, as a published evaluation did."""
+    """It refines the background. `Method.recover_onto` takes the original one, as a published evaluation did."""
     attribute_selective: bool = False
     """Its variants choose the attributes to hide or to keep."""
     differentially_private: bool = False
-    """It adds noise or random choices with a stated epsilon."""
+    """It adds noise, or makes random choices, with a stated epsilon."""
     control: bool = False
-    """It is no anonymizer but a floor or ceiling of the metrics."""
+    """It does not anonymize: it is a floor or a ceiling of the metrics."""
     gallery: bool = False
-    """It needs pictures of other people: those of the methods' group, of whom no judge learns and nobody is tested."""
+    """It needs images of other people: those of the methods' group, from which no judge learns and nobody is tested."""
     fakes: bool = False
-    """It needs the set of fakes: codes and features of generated faces."""
+    """It needs the set of fakes: latent codes and features of generated faces."""
     latents: bool = False
-    """It works on the latent codes of the faces, which the pipeline computes before and passes to it, if it needs the
-    inversion."""
+    """It works on the latent codes of the faces. The pipeline computes them before and passes them to the method, if
+    the method needs the inversion."""
     landmarks: bool = False
     """It needs the 68 landmarks of each face. Faces without landmarks are refused with that reason."""
     sees_face: bool = True
-    """The face region reaches its networks or its result. If False, noise in the region changes nothing, and a contract
-    test holds it."""
+    """The face region reaches its networks or its result. If False, noise in the region does not change the result, and
+    a contract test checks this."""
     poisons: bool = False
-    """It is made for pictures that a recognizer enrols or learns from, to make it fail on later clear photographs.
-    Tables compare its pictures with clear ones, which is evasion: their rows say so (papers/evasion.py)."""
+    """Its images are meant for a recognizer to enrol or to learn from, so that it fails on later unprotected images.
+    Our tables compare them with unprotected images instead, which is evasion, and their rows say so."""
     deterministic: bool = True
     """The seed does not change the result of its first variant."""
 
@@ -72,23 +72,60 @@ class Resources:
     """The files that the pipeline (or the command line) gives to a method."""
 
     checkpoint: Path | None = None
-    """What its training wrote."""
+    """The file that its training wrote."""
     backbones: Mapping[str, Path] = field(default_factory=dict)
-    """Role -> checkpoint, of the backbones in ``Method.needs``."""
+    """Role -> checkpoint, for each backbone in `Method.list_backbones`."""
     gallery: FaceArchive | None = None
-    """Pictures of other people."""
+    """Images of other people."""
     fakes: Path | None = None
     """The set of fakes."""
     latents: Path | None = None
-    """Codes of the faces to anonymize; None if the method must compute them (on the command line)."""
+    """Latent codes of the faces to anonymize; None if the method must compute them (on the command line)."""
 
 
 class Method(ABC):
-    """The base class: each anonymizer defines one subclass, whose docstring cites the paper.
+    """The base class of the anonymizers. This docstring specifies what a subclass must and may define.
 
-    ``Params`` are the knobs that a checkpoint depends on (the block ``methods.<name>.params``). ``Variant`` are the
-    knobs of anonymization alone (each entry of ``methods.<name>.variants``), so many variants share one checkpoint.
-    The import of the module must not import torch; import torch inside functions.
+    A method is one subclass in ``methods/<name>.py``, or in ``methods/<name>/method.py`` if it has further files. The
+    name is its key under ``methods:`` in params.yaml, and a part of the paths of its outputs. The docstring of the
+    class cites the paper. A method without training or backbones is complete with this::
+
+        class Mosaic(Method):
+            title = "Mosaic"
+            paper = "nobody 2026"
+            capabilities = Capabilities()
+
+            class Variant(Settings):
+                side: Annotated[int, Field(ge=1)]  # and below it, its description: unit and source
+
+            variant: Variant
+
+            def anonymize(self, faces, seed, keys=None):
+                side = self.variant.side
+                tiles = faces.images[:, :, ::side, ::side]  # (N, 3, H / side, W / side)
+                return tiles.repeat(side, axis=2).repeat(side, axis=3)
+
+    It needs this block in params.yaml, which ``masquerade params template mosaic`` prints::
+
+        mosaic:
+          params: {}
+          variants:
+            side_8: {side: 8}
+
+    **Required**: `title`, `paper`, `capabilities` and `anonymize`. Everything else has a default. A capability that a
+    method states requires the function of that capability: ``trains`` requires `train`, ``invertible`` requires
+    `recover`, ``saves`` requires `save` and `recover_saved`, and ``pastes`` requires `recover_onto`.
+
+    **Parameters**: ``Params`` are the parameters on which a checkpoint depends (the block ``methods.<name>.params``).
+    ``Variant`` are the parameters of anonymization alone (each entry of ``methods.<name>.variants``). Many variants
+    share one checkpoint.
+
+    **Who calls what, and when**: rule ``train`` calls `train` once a seed. Rule ``anonymize`` makes an instance, calls
+    `observe` with all faces of the set, and then `anonymize` batch by batch. Rule ``recoveries`` makes another instance
+    and calls `recover` with the images of the archive, which have 8 bits, with right and with wrong keys.
+
+    **Imports**: importing the module must not import torch, because the graph is planned without it. Import torch and
+    what depends on it inside functions.
     """
 
     title: ClassVar[str]
@@ -97,19 +134,19 @@ class Method(ABC):
     """Authors, year and identifier of the paper."""
     capabilities: ClassVar[Capabilities]
     needs: ClassVar[tuple[str, ...]] = ()
-    """The backbones that it needs, by role, unless `needed` says otherwise."""
+    """The backbones that it needs, by role, unless `list_backbones` says otherwise."""
     losses: ClassVar[tuple[str, ...]] = ()
-    """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use. For it a judge
-    with one of these files (``Judge.assets``) is not independent, and the tables state it."""
+    """Roles of the official weight files, beside those of ``needs``, whose networks its losses may use. A judge that
+    uses one of these files (``Judge.assets``) is not independent of the method, and the tables say so."""
     official: ClassVar[tuple[str, ...]] = ()
-    """Roles of the official weight files of its own network, which `adopt` reads (``published: asset:<role>``)."""
+    """Roles of the official weight files of its own network (``published: asset:<role>`` in its block)."""
     architecture: ClassVar[tuple[str, ...]] = ()
-    """Dotted keys of ``Params`` that its tensors and its use depend on, if it trains. Weights that it adopts
+    """Dotted keys of ``Params`` on which the tensors and their use depend, if it trains. Pretrained weights of weights/
     (``published: weights:<name>`` in its block) must have the same values."""
-    kin: ClassVar[str] = ""
+    shares_training_with: ClassVar[str] = ""
     """Another method with the same networks. If both need the same training, it runs once (``TrainingJob.base``)."""
     people: ClassVar[str] = "methods"
-    """The group of people that methods learn from (core/people.py). Galleries show these people, too."""
+    """The group of people from which methods learn (core/people.py). Galleries show these people, too."""
 
     Params: ClassVar[type[Settings]] = NoParameters
     params: Any
@@ -126,38 +163,44 @@ class Method(ABC):
 
     @property
     def checkpoint(self) -> Path:
-        """What its training wrote."""
+        """The file that its training wrote."""
         assert self.resources.checkpoint is not None
         return self.resources.checkpoint
 
     @classmethod
     def train(cls, params: Any, job: TrainingJob) -> None:
-        """Train and write ``job.checkpoint``; an interrupted training goes on from ``job.state``.
+        """Train and write ``job.checkpoint``. An interrupted training continues from ``job.state``.
 
-        Only if ``capabilities.trains``; else raises NotImplementedError, as each optional function below.
+        Only if ``capabilities.trains``. Otherwise it raises NotImplementedError, as each optional function below does.
         """
         raise NotImplementedError(f"{cls.__name__} does not train")
 
     @classmethod
-    def adopt(cls, params: Any, role: str, checkpoint: Path) -> None:
-        """Write ``checkpoint`` from the official weight file of ``role``, one of ``official``, in place of a training.
+    def convert_official(cls, params: Any, role: str, checkpoint: Path) -> None:
+        """Write ``checkpoint`` from the official weight file of ``role``, one of ``official``, instead of training.
 
         Raises AssetError if the file is missing or altered, and CheckpointError if it does not fit ``params``.
         """
         from masquerade.training import adoption, checkpoints
 
         path = assets.checked(role)
-        checkpoints.save_checkpoint(checkpoint, {"network": cls.published(params, path)}, adoption.official(role, path))
+        network = cls.load_official(params, path)
+        checkpoints.save_checkpoint(checkpoint, {"network": network}, adoption.official(role, path))
 
     @classmethod
-    def published(cls, params: Any, path: Path) -> "nn.Module":
+    def load_official(cls, params: Any, path: Path) -> "nn.Module":
         """The network of an official weight file, if there are ``official`` ones. Raises CheckpointError."""
         raise NotImplementedError(f"{cls.__name__} has no official weight file")
 
     @classmethod
-    def needed(cls, params: Any) -> tuple[str, ...]:
+    def list_backbones(cls, params: Any) -> tuple[str, ...]:
         """The backbones that it needs with these parameters, by role."""
         return cls.needs
+
+    @classmethod
+    def list_loss_files(cls, params: Any) -> tuple[str, ...]:
+        """The roles of the official weight files that the training reads with these parameters; part of ``losses``."""
+        return ()
 
     @classmethod
     def trains(cls, params: Any) -> bool:
@@ -166,42 +209,39 @@ class Method(ABC):
 
     @classmethod
     def latent_stand_in(cls, params: Any) -> str:
-        """What runs in the place of the published method with these parameters, in words; '' for the method itself.
+        """What runs in place of the published method with these parameters, in words; '' for the method itself.
 
-        Tables, figures and messages call such a method a latent stand-in, because its title alone is not its own.
+        Tables, figures and messages call such a method a latent stand-in, because its title alone would claim that the
+        published method ran.
         """
         return ""
-
-    @classmethod
-    def files(cls, params: Any) -> tuple[str, ...]:
-        """The roles of the official weight files that the training reads with these parameters; part of ``losses``."""
-        return ()
 
     def observe(self, batches: Iterable[Faces]) -> None:  # noqa: B027 - optional hook
         """Compute statistics of the whole set to anonymize. The pipeline calls it once, before `anonymize`."""
 
     @property
     def observes(self) -> bool:
-        """Whether `observe` needs the whole set, so that no face can be anonymized before the last one is known."""
+        """Whether `observe` needs the whole set, so that no face can be anonymized before all of them were seen."""
         return type(self).observe is not Method.observe
 
     @abstractmethod
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """The anonymized pictures, float32 (N, 3, H, W) in [-1, 1].
+        """The anonymized images, float32 (N, 3, H, W) in [-1, 1], in the order of ``faces``.
 
         ``keys``: one for each face, or None if the method takes no key. The result of a face depends on the face, the
-        seed and its key, and not on its batch.
+        seed and its key, and not on its batch. Raises PictureError for a face that it cannot process: the pipeline then
+        tries the faces one by one, and the archive states the reason. The original never takes the place of a result.
         """
 
-    def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
-        """Another result for faces on whose first one the person is still recognized; None if the method has one alone.
+    def resample(self, faces: Faces, number: int) -> np.ndarray | None:
+        """Another result for faces on whose result the person is still recognized; None if the method has one alone.
 
-        ``number``: 1, 2, ... gives the next one.
+        ``number``: 1, 2, ... gives the next result. Images as `anonymize` gives them.
         """
         return None
 
-    def at_once(self, usual: int) -> int:
-        """How many pictures `anonymize` should get at a time: ``usual``, or another number that is faster."""
+    def choose_batch_size(self, usual: int) -> int:
+        """How many images `anonymize` should get at a time: ``usual``, or another number that is faster."""
         return usual
 
     def enlarge(self) -> Callable[[str], np.ndarray] | None:
@@ -213,27 +253,27 @@ class Method(ABC):
         return space.enlarge() if space else None
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
-        """The original faces, recovered from the anonymized PICTURES alone (only if ``capabilities.invertible``).
+        """The original faces, recovered from the anonymized IMAGES alone (only if ``capabilities.invertible``).
 
-        Pictures and result: float32 (N, 3, H, W) in [-1, 1]. ``keys``: one for each picture, or None if the method
-        takes no key. A wrong key gives another face and no error.
+        Images and result: float32 (N, 3, H, W) in [-1, 1]. ``keys``: one for each image, or None if the method takes no
+        key. A wrong key gives another face and no error.
         """
         raise NotImplementedError(f"{type(self).__name__} is not invertible")
 
-    def recover_nearly(self, images: np.ndarray, keys: Sequence[bytes], number: int = 0) -> dict[str, np.ndarray]:
+    def try_near_keys(self, images: np.ndarray, keys: Sequence[bytes], number: int = 0) -> dict[str, np.ndarray]:
         """The faces recovered with keys that are almost right, by the kind of mistake in the key.
 
         ``keys``: the right ones. Each ``number`` makes the mistake at another place of the key.
         """
         assert self.capabilities.keys is not None
-        near = [self.capabilities.keys.near(key, number) for key in keys]
-        return {kind: self.recover(images, [each[kind] for each in near]) for kind in near[0]}
+        near_keys = [self.capabilities.keys.near(key, number) for key in keys]
+        return {kind: self.recover(images, [near[kind] for near in near_keys]) for kind in near_keys[0]}
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> object:
-        """The representation of the anonymized faces, to keep beside their pictures (only if ``capabilities.saves``).
+        """The representation of the anonymized faces, to store beside their images (only if ``capabilities.saves``).
 
-        `anonymize` draws the pictures from it. It holds nothing of the key. If the method takes no key, it also holds
-        what undoes the anonymization, and then it is itself the secret.
+        `anonymize` draws the images from it. It contains nothing of the key. If the method takes no key, it also
+        contains what undoes the anonymization, and then it is itself the secret.
         """
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
@@ -242,16 +282,16 @@ class Method(ABC):
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
     def recover_onto(self, images: np.ndarray, keys: Sequence[bytes], originals: np.ndarray) -> np.ndarray:
-        """As `recover`, with the background of the ORIGINAL pictures, which a recovery does not have in practice.
+        """As `recover`, with the background of the ORIGINAL images, which a recovery does not have in practice.
 
-        Only if ``capabilities.pastes``. A published evaluation did so, and its numbers compare with these.
+        Only if ``capabilities.pastes``. A published evaluation did so, and these results compare with its numbers.
         """
         raise NotImplementedError(f"{type(self).__name__} refines no background")
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
-        """Further pictures of the same faces for a figure of the paper, by name: float32 (N, 3, H, W) in [-1, 1].
+        """Further images of the same faces for a figure of the paper, by name: float32 (N, 3, H, W) in [-1, 1].
 
-        ``draw.<n>``: anonymized again with other random numbers. Metrics of diversity take them as they take pictures
+        ``draw.<n>``: anonymized again with other random numbers. Metrics of diversity treat these as they treat images
         under other keys.
         """
         return {}
@@ -272,8 +312,8 @@ BASE = Method
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A method that can be loaded: its ``name`` in params.yaml, and what its class says."""
+class ListedMethod:
+    """A method that can be loaded: its ``name`` in params.yaml, and what its class states."""
 
     name: str
     title: str
@@ -281,17 +321,17 @@ class Listed:
     capabilities: Capabilities
 
 
-def listed() -> list[Listed]:
+def list_methods() -> list[ListedMethod]:
     """All methods, by name. Controls are among them (``capabilities.control``)."""
     classes = {name: discovery.load("methods", name) for name in discovery.names("methods")}
-    return [Listed(name, cls.title, cls.paper, cls.capabilities) for name, cls in classes.items()]
+    return [ListedMethod(name, cls.title, cls.paper, cls.capabilities) for name, cls in classes.items()]
 
 
 class _Room(ModuleType):
     """A package and a function: once the package is imported, ``masquerade.methods`` is the package."""
 
-    def __call__(self) -> list[Listed]:
-        return listed()
+    def __call__(self) -> list[ListedMethod]:
+        return list_methods()
 
 
 sys.modules[__name__].__class__ = _Room

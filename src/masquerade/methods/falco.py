@@ -12,7 +12,7 @@ from pydantic import Field
 from masquerade.backbones import loaded
 from masquerade.core import seeding
 from masquerade.core.images import Faces
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, SmallScale
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.training.settings import Arithmetic
 
@@ -23,11 +23,21 @@ MILESTONES, DECAY = (0.75, 0.9), 0.8
 """Shares of the steps after which the learning rate falls, and its factor at each: the published code."""
 
 
+class FalcoSmallScale(SmallScale):
+    """How FALCO differs from the paper at small scales (docs/falco.md)."""
+
+    fake_weight: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the mean squared distance between the free codes and the fake's, in the P_N space of the fakes; 0: left
+    out. It keeps the codes where the generator draws well."""
+    batch: Annotated[int, Field(ge=0)] = 0
+    """Images that are optimized together; 0: as many as the memory of the GPU holds (`compute.deterministic`)."""
+
+
 class Falco(Method):
     """Pairs a face with its nearest fake, mixes their codes, and optimizes the middle layers of the mixture.
 
     Barattin, Tzelepis, Patras, Sebe 2023, Attribute-preserving Face Dataset Anonymization via Latent Code
-    Optimization, CVPR (arXiv:2303.11296). Several pictures are optimized together: each has its own code, the losses
+    Optimization, CVPR (arXiv:2303.11296). Several images are optimized together: each has its own code, the losses
     are summed over the batch, and Adam's state is element-wise. So the result of a face is that of a batch of one.
     docs/falco.md lists what the paper leaves open.
     """
@@ -48,11 +58,8 @@ class Falco(Method):
         """Learning rate of Adam (0.01: published code)."""
         tokens: Literal["patches", "all"]
         """Tokens of Eq. 3: the text-image model's patches (section 3.3), or the class token too (published code)."""
-        fake_weight: Annotated[float, Field(ge=0)]
-        """Weight of the mean squared distance between the free codes and the fake's, in the P_N space of the
-        fakes (ours; 0: the paper). It keeps the codes where the generator draws well."""
-        batch: Annotated[int, Field(ge=0)]
-        """Pictures that are optimized together; 0: as many as the memory of the GPU holds (`compute.deterministic`)."""
+        small_scale: FalcoSmallScale = FalcoSmallScale()
+        """How small scales differ from the paper."""
         arithmetic: Arithmetic | None = None
         """How the optimization computes (`training.settings`). The results are drawn in 32 bits."""
 
@@ -82,7 +89,7 @@ class Falco(Method):
         self._codes = Codes(self._space, resources.latents)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
-        self._normal = PNSpace(self._fakes.codes.to(self._space.device)) if params.fake_weight else None
+        self._normal = PNSpace(self._fakes.codes.to(self._space.device)) if params.small_scale.fake_weight else None
         self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
         arithmetic = params.arithmetic
@@ -96,23 +103,23 @@ class Falco(Method):
         self._fakes.check_more_than(sum(len(faces) for faces in batches))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
-        return self._anonymized(faces, 0)
+        """Raises PictureError if an image does not have the generator's size, or if its inversion diverged."""
+        return self._anonymize(faces, 0)
 
-    def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
+    def resample(self, faces: Faces, number: int) -> np.ndarray | None:
         """From the next nearest fake (ours)."""
-        there = self.variant.start == "nearest" and number < len(self._fakes)
-        return self._anonymized(faces, number) if there else None
+        has_another = self.variant.start == "nearest" and number < len(self._fakes)
+        return self._anonymize(faces, number) if has_another else None
 
-    def _anonymized(self, faces: Faces, number: int) -> np.ndarray:
+    def _anonymize(self, faces: Faces, number: int) -> np.ndarray:
         """``number``: of the nearest fakes, from 0."""
         import torch
 
         codes, features = self._codes.of(faces)
-        start = self._fakes.codes[self._starts(faces, features, number)]
-        images, size = torch.from_numpy(faces.images), self._together(len(faces))
+        start = self._fakes.codes[self._choose_fakes(faces, features, number)]
+        images, size = torch.from_numpy(faces.images), self._optimization_batch(len(faces))
         parts = zip(images.split(size), codes.split(size), start.split(size), strict=True)
-        return self._space.draw(torch.cat([self._optimized(*part) for part in parts]), faces.ids).numpy()
+        return self._space.draw(torch.cat([self._optimize(*part) for part in parts]), faces.ids).numpy()
 
     def statement(self) -> dict[str, object]:
         from masquerade.training import precision
@@ -127,7 +134,7 @@ class Falco(Method):
             **precise,
         }
 
-    def _starts(self, faces: Faces, features: "Tensor", number: int) -> "Tensor":
+    def _choose_fakes(self, faces: Faces, features: "Tensor", number: int) -> "Tensor":
         """The fake from which each face starts: rows of the fakes, int64 (N,) (Eq. 1; ``number``: the next ones)."""
         import torch
 
@@ -138,8 +145,8 @@ class Falco(Method):
         draws = [seeding.make_generator(0, "falco", name).integers(len(self._fakes)) for name in faces.ids]
         return torch.tensor(draws, dtype=torch.int64)
 
-    def _optimized(self, images: "Tensor", inverted: "Tensor", fake: "Tensor") -> "Tensor":
-        """Section 3.3: pictures (N, 3, S, S), their W+ and the W of their fakes -> anonymized W+ (N, layers, style)."""
+    def _optimize(self, images: "Tensor", inverted: "Tensor", fake: "Tensor") -> "Tensor":
+        """Section 3.3: images (N, 3, S, S), their W+ and the W of their fakes -> anonymized W+ (N, layers, style)."""
         import torch
 
         from masquerade.training import precision
@@ -153,91 +160,91 @@ class Falco(Method):
         milestones = [int(share * params.steps) for share in MILESTONES]
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, DECAY)
         with precision.tf32(params.arithmetic, space.device, frozen=True):
-            with torch.no_grad(), self._reduced():
-                identity, tokens = self._seen(images)
-                begun = space.generator.begin(self._mixed(inverted, free), self._layers[0])
+            with torch.no_grad(), self._lower_precision():
+                identity, tokens = self._encode_images(images)
+                begun = space.generator.begin(self._mix_codes(inverted, free), self._layers[0])
             for _ in range(params.steps):
-                with self._reduced():
-                    vectors, made = self._drawn_features(inverted, free, begun)
+                with self._lower_precision():
+                    vectors, drawn_tokens = self._encode_codes(inverted, free, begun)
                 loss = self.variant.identity * identity_loss(vectors, identity, self.variant.margin)
                 if self.variant.attributes:
-                    loss = loss + self.variant.attributes * attribute_loss(made, tokens)
+                    loss = loss + self.variant.attributes * attribute_loss(drawn_tokens, tokens)
                 if self._normal is not None:
                     moved = self._normal(free) - self._normal(fake[:, None])
-                    loss = loss + params.fake_weight * moved.square().mean(dim=(1, 2))
+                    loss = loss + params.small_scale.fake_weight * moved.square().mean(dim=(1, 2))
                 (free.grad,) = torch.autograd.grad(loss.sum(), free)
                 optimizer.step()
                 schedule.step()
-        return torch.stack(self._mixed(inverted, free.detach()), dim=1).cpu()
+        return torch.stack(self._mix_codes(inverted, free.detach()), dim=1).cpu()
 
-    def _reduced(self) -> AbstractContextManager:
+    def _lower_precision(self) -> AbstractContextManager:
         """A block of forward passes in the precision of the optimization. What it returns has 32 bits."""
         from masquerade.training import precision
 
         arithmetic = self.params.arithmetic
         return precision.mixed(self._space.device, bool(arithmetic and arithmetic.reduced), frozen=True)
 
-    def _drawn_features(self, inverted: "Tensor", free: "Tensor", begun: Any) -> "tuple[Tensor, Tensor]":
-        """`_seen` of the pictures of the codes. ``begun``: of the layers before the free ones."""
-        return self._seen(self._space.generator.synthesize(self._mixed(inverted, free), begun=begun))
+    def _encode_codes(self, inverted: "Tensor", free: "Tensor", begun: Any) -> "tuple[Tensor, Tensor]":
+        """`_encode_images` of the images of the codes. ``begun``: of the layers before the free ones."""
+        return self._encode_images(self._space.generator.synthesize(self._mix_codes(inverted, free), begun=begun))
 
-    def _seen(self, images: "Tensor") -> "tuple[Tensor, Tensor]":
-        """Identity vectors (N, D) of pictures (N, 3, S, S), and the tokens of the attribute loss (N, T, W), if any."""
+    def _encode_images(self, images: "Tensor") -> "tuple[Tensor, Tensor]":
+        """Identity vectors (N, D) of images (N, 3, S, S), and the tokens of the attribute loss (N, T, W), if any."""
         vectors = self._identity(images).float()
         if not self.variant.attributes:
             return vectors, vectors
         first = 1 if self.params.tokens == "patches" else 0  # the class token is the first one
         return vectors, self._space.semantics.tokens(images)[:, first:].float()
 
-    def _mixed(self, inverted: "Tensor", free: "Tensor") -> "list[Tensor]":
+    def _mix_codes(self, inverted: "Tensor", free: "Tensor") -> "list[Tensor]":
         """The codes (N, D) of all layers: the free codes in the middle, the inverted ones around them."""
         first, after = self._layers[0], self._layers[-1] + 1
         return [*inverted[:, :first].unbind(1), *free.unbind(1), *inverted[:, after:].unbind(1)]
 
-    def at_once(self, usual: int) -> int:
-        """As many as the GPU holds, so that its batches are full over all pictures of a set."""
-        if self.params.batch or self._space.device.type == "cpu":
+    def choose_batch_size(self, usual: int) -> int:
+        """As many as the GPU holds, so that its batches are full over all images of a set."""
+        if self.params.small_scale.batch or self._space.device.type == "cpu":
             return usual
-        return max(usual, self._fitting)
+        return max(usual, self._largest_batch)
 
-    def _together(self, count: int) -> int:
-        """How many of ``count`` pictures are optimized together: ``params.batch``, or equal parts that fit a GPU."""
-        if self.params.batch or self._space.device.type == "cpu":
-            return self.params.batch or count
-        return ceil(count / ceil(count / self._fitting))
+    def _optimization_batch(self, count: int) -> int:
+        """How many of ``count`` images are optimized together: ``small_scale.batch``, or equal parts that fit a GPU."""
+        if self.params.small_scale.batch or self._space.device.type == "cpu":
+            return self.params.small_scale.batch or count
+        return ceil(count / ceil(count / self._largest_batch))
 
     @cached_property
-    def _fitting(self) -> int:
-        """How many pictures fit into 80 % of the GPU's free memory, measured with one and with two pictures.
+    def _largest_batch(self) -> int:
+        """How many images fit into 80 % of the GPU's free memory, measured with one and with two images.
 
         In a deterministic process, into 40 % of all of its memory: the number changes the last bits of a result, so it
         must not depend on other jobs.
         """
         import torch
 
-        generator, used = self._space.generator, []
+        generator, memory = self._space.generator, []
         for count in (1, 2):
             torch.cuda.reset_peak_memory_stats()
             before = torch.cuda.memory_allocated()
             inverted = generator.latent_avg.repeat(count, generator.layers, 1)
             free = inverted[:, self._layers[0] : self._layers[-1] + 1].clone().requires_grad_(True)
-            with self._reduced():
-                vectors, tokens = self._drawn_features(inverted, free, None)
+            with self._lower_precision():
+                vectors, tokens = self._encode_codes(inverted, free, None)
             (vectors.sum() + tokens.sum()).backward()
-            used.append(torch.cuda.max_memory_allocated() - before)
+            memory.append(torch.cuda.max_memory_allocated() - before)
         unused, whole = torch.cuda.mem_get_info()
         room = 0.4 * whole if torch.are_deterministic_algorithms_enabled() else 0.8 * unused
-        return max(1, int(room / max(1, used[1] - used[0])))
+        return max(1, int(room / max(1, memory[1] - memory[0])))
 
 
-def identity_loss(made: "Tensor", real: "Tensor", margin: float) -> "Tensor":
+def identity_loss(drawn: "Tensor", real: "Tensor", margin: float) -> "Tensor":
     """Eq. 2: |cos(E(x_A), E(x_R)) - m|; unit identity vectors (N, D) twice -> (N,)."""
-    return ((made * real).sum(dim=1) - margin).abs()
+    return ((drawn * real).sum(dim=1) - margin).abs()
 
 
-def attribute_loss(made: "Tensor", real: "Tensor") -> "Tensor":
+def attribute_loss(drawn: "Tensor", real: "Tensor") -> "Tensor":
     """Eq. 3: L1 distance; tokens (N, T, W) twice -> (N,). Mean over W, then sum over T, as in the published code.
 
     The sum that the paper prints is W times as large. It gives the same loss with lambda_att / W (0.1 / 768).
     """
-    return (made - real).abs().mean(dim=2).sum(dim=1)
+    return (drawn - real).abs().mean(dim=2).sum(dim=1)

@@ -11,10 +11,10 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
-from masquerade.methods._disentanglement.settings import DisentanglementSettings, latent_stand_in, needed
+from masquerade.methods._disentanglement.settings import DisentanglementSettings
 from masquerade.training.settings import TrainingJob
 
-SAMPLE_EPSILON = 6.0  # for the last column of the sample pictures: section V.D
+SAMPLE_EPSILON = 6.0  # for the last column of the sample images: section V.D
 
 
 class IdentityDP(Method):
@@ -30,13 +30,13 @@ class IdentityDP(Method):
     paper = "Wen et al. 2022, IdentityDP, Neurocomputing (doi:10.1016/j.neucom.2022.06.039)"
     capabilities = Capabilities(trains=True, differentially_private=True, latents=True, deterministic=False)
     needs = ("identity",)
-    architecture = ("encoder_widths", "generator_widths", "span", "latent")
+    architecture = ("encoder_widths", "generator_widths", "small_scale.span", "small_scale.latent_hidden")
 
     Params = DisentanglementSettings
 
     class Variant(Settings):
         epsilon: Annotated[float, Field(gt=0)]
-        """Privacy budget of one released picture (6 and 0.57: section V.D; swept from 1.1 to 800 in Figures 4-6)."""
+        """Privacy budget of one released image (6 and 0.57: section V.D; swept from 1.1 to 800 in Figures 4-6)."""
         sensitivity: _privacy.Sensitivity
         """``measured``: the largest L1 distance in the set that is anonymized (section V.D); ``bound``: 2 sqrt(512)."""
         sampler: _privacy.Sampler
@@ -46,7 +46,7 @@ class IdentityDP(Method):
     variant: Variant
 
     def __init__(self, params: DisentanglementSettings, variant: Variant, resources: Resources):
-        from masquerade.methods._disentanglement.frozen import FrozenStageOne
+        from masquerade.methods._disentanglement.network import FrozenStageOne
 
         super().__init__(params, variant, resources)
         self._networks = FrozenStageOne(params, resources)
@@ -56,23 +56,23 @@ class IdentityDP(Method):
             self._calibrate(_privacy.sensitivity_bound(self._networks.network.identity_width))
 
     @classmethod
-    def needed(cls, params: DisentanglementSettings) -> tuple[str, ...]:
-        return needed(params)
+    def list_backbones(cls, params: DisentanglementSettings) -> tuple[str, ...]:
+        return params.backbones
 
     @classmethod
     def latent_stand_in(cls, params: DisentanglementSettings) -> str:
-        return latent_stand_in(params)
+        return params.latent_stand_in
 
     @classmethod
     def train(cls, params: DisentanglementSettings, job: TrainingJob) -> None:
         from masquerade.methods._disentanglement import training
 
-        def noised(vectors: np.ndarray) -> np.ndarray:
+        def add_noise(vectors: np.ndarray) -> np.ndarray:
             bound = _privacy.sensitivity_bound(vectors.shape[1])
             mechanism = _privacy.LaplaceMechanism(SAMPLE_EPSILON, bound, "bound", "seeded")
             return np.stack([mechanism.perturb(row, job.seed, str(name)) for name, row in enumerate(vectors)])
 
-        training.train(params, job, {role: loaded(role, job.backbones) for role in needed(params)}, noised)
+        training.train(params, job, {role: loaded(role, job.backbones) for role in params.backbones}, add_noise)
 
     @property
     def observes(self) -> bool:
@@ -85,10 +85,10 @@ class IdentityDP(Method):
             self._calibrate(_privacy.measured_sensitivity(np.concatenate(vectors)))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """X~ = h(M(X), g(X)), Eq. 13. Raises PictureError if the pictures do not have the network's size."""
-        vectors = zip(self._networks.identities(faces.images), faces.ids, strict=True)
-        noised = np.stack([self.mechanism.perturb(vector, seed, name) for vector, name in vectors])
-        return self._networks.fuse(noised, self._networks.attributes_of(faces), faces.ids)
+        """X~ = h(M(X), g(X)), Eq. 13. Raises PictureError if the images do not have the size of the network."""
+        identities = zip(self._networks.identities(faces.images), faces.ids, strict=True)
+        vectors = np.stack([self.mechanism.perturb(vector, seed, name) for vector, name in identities])  # (N, D)
+        return self._networks.fuse(vectors, self._networks.attributes_of(faces), faces.ids)
 
     @property
     def mechanism(self) -> _privacy.LaplaceMechanism:

@@ -1,21 +1,12 @@
-"""Two small networks of iFADIT: the mapping into W+ (Eq. 2) and the identity compensation layer (Eq. 10)."""
+"""The mapping of iFADIT into W+ (Eq. 2), which the latent stand-in of IdentityDP and Cao et al. uses, too."""
 
 import math
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 SLOPE = 0.2  # of the mapping's leaky rectifier: the published code
-COMPENSATION = (1024, 2048, 1024)
-"""Hidden widths of the identity compensation layer, as in the published code."""
-
-
-Form = Literal["mlp", "residual"]
-"""What the identity compensation layer computes, see `IdentityCompensation`."""
 
 
 class LayerwiseLinear(nn.Module):
@@ -71,33 +62,3 @@ class IdentityMapping(nn.Module):
         self.second.weight.zero_()
         self.second.weight[:, :style] = unit / (1 + SLOPE)
         self.second.weight[:, style : 2 * style] = -unit / (1 + SLOPE)
-
-
-class IdentityCompensation(nn.Module):
-    """C of Eq. 10: the identity vector measured in an anonymized face -> the one that the face was generated from.
-
-    (N, D) -> (N, D). ``form`` mlp: an MLP of four layers; residual: the input plus the MLP, which starts at 0.
-    """
-
-    def __init__(self, width: int = 512, hidden: Sequence[int] = COMPENSATION, form: Form = "residual"):
-        super().__init__()
-        self.gain, self.form = math.sqrt(width), form
-        widths = [width, *hidden, width]
-        layers: list[nn.Module] = []
-        for before, after in pairwise(widths):
-            layers += [nn.Linear(before, after), nn.LeakyReLU(SLOPE)]
-        self.layers = nn.Sequential(*layers[:-1])
-        last = self.layers[-1]
-        assert isinstance(last, nn.Linear)
-        if form == "mlp":
-            for layer in layers[:-1:2]:
-                assert isinstance(layer, nn.Linear)
-                nn.init.kaiming_normal_(layer.weight, a=SLOPE)
-                nn.init.zeros_(layer.bias)
-        else:
-            nn.init.zeros_(last.weight)
-            nn.init.zeros_(last.bias)
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        corrected = self.layers(vectors * self.gain) / self.gain
-        return corrected if self.form == "mlp" else vectors + corrected

@@ -83,7 +83,7 @@ class Parameters:
 
     def needs(self, method: str) -> tuple[str, ...]:
         """The backbones that a method loads."""
-        return discovery.load("methods", method).needed(self.methods[method].params)
+        return discovery.load("methods", method).list_backbones(self.methods[method].params)
 
     def trains(self, method: str) -> bool:
         """Whether a method has a checkpoint of its own, which is trained or adopted."""

@@ -65,7 +65,7 @@ def anonymize(
     kind = method.capabilities.keys
     if kind and keys_of is None:
         keys_of, key_id = experiment_keys(kind, seed), f"experiment {seed}"
-    usable, batch = chosen[~chosen["id"].isin(refused.keys())], method.at_once(batch)
+    usable, batch = chosen[~chosen["id"].isin(refused.keys())], method.choose_batch_size(batch)
     if len(usable):
         method.observe(archive.batches(batch, rows=usable))
 

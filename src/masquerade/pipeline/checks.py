@@ -60,7 +60,7 @@ def warnings(graph: Graph) -> list[str]:
     trained = [
         role
         for name, block in parameters.methods.items()
-        for role in discovery.load("methods", name).files(block.params)
+        for role in discovery.load("methods", name).list_loss_files(block.params)
     ]
     roles = [
         *filter(None, backbones),

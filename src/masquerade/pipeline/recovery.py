@@ -114,7 +114,7 @@ def tries(
         for number in range(settings.wrong_keys):
             yield ("wrong", number), method.recover(faces.images, drawn("wrong", number))
         for number in range(settings.near_keys):
-            for what, images in method.recover_nearly(faces.images, right, number).items():
+            for what, images in method.try_near_keys(faces.images, right, number).items():
                 yield (f"near.{what}", number), images
     if able.saves:
         saved = method.save(source, seed, right)

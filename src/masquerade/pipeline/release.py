@@ -37,7 +37,7 @@ Row = dict[str, Any]
 Enlarge = Callable[[str], np.ndarray]
 """id -> a large picture, uint8 (L, L, 3)."""
 Otherwise = Callable[[Faces, int], np.ndarray | None]
-"""`Method.otherwise`."""
+"""`Method.resample`."""
 ATTEMPTS = 2  # further results of a face that is still recognized
 RECENT = 8  # large pictures that are kept and not drawn again
 

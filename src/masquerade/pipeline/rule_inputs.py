@@ -180,14 +180,14 @@ class MethodInputs:
         ablated = cell.variant in self.parameters.ablations(cell.method)
         return self.paths.ablation if ablated else self.paths.method
 
-    def kin_checkpoint(self, wildcards: Any) -> str | list[str]:
-        """The checkpoint of the method's kin, if both have the same training; else []."""
-        kin = discovery.load("methods", wildcards.method).kin
-        if kin not in self.parameters.methods or self.weights(wildcards):
+    def shared_checkpoint(self, wildcards: Any) -> str | list[str]:
+        """The checkpoint of `Method.shares_training_with`, if both have the same training; else []."""
+        partner = discovery.load("methods", wildcards.method).shares_training_with
+        if partner not in self.parameters.methods or self.weights(wildcards):
             return []
-        own, other = (self.parameters.tree["methods"][name]["params"] for name in (wildcards.method, kin))
+        own, other = (self.parameters.tree["methods"][name]["params"] for name in (wildcards.method, partner))
         same = all(own.get(knob) == value for knob, value in other.items())
-        return self.paths.method.format(method=kin, seed=wildcards.seed) if same else []
+        return self.paths.method.format(method=partner, seed=wildcards.seed) if same else []
 
     def files(self, wildcards: Any) -> dict[str, str | list[str]]:
         """For ``unpack``: what a method gets beside the faces (`submission.METHOD_OPTIONS`)."""

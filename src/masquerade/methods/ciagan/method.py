@@ -62,7 +62,7 @@ class CIAGAN(Method):
         return params.latent is None
 
     @classmethod
-    def needed(cls, params: CiaganSettings) -> tuple[str, ...]:
+    def list_backbones(cls, params: CiaganSettings) -> tuple[str, ...]:
         return cls.needs if params.latent is None else (*LATENT_NEEDS, "landmarks")
 
     @classmethod
@@ -76,7 +76,7 @@ class CIAGAN(Method):
         training.train(params, job)
 
     @classmethod
-    def published(cls, params: CiaganSettings, path: Path):
+    def load_official(cls, params: CiaganSettings, path: Path):
         from masquerade.methods.ciagan.network import load_official
 
         return load_official(params, path)

@@ -53,7 +53,7 @@ class DartBlur(Method):
         training.train(params, job)
 
     @classmethod
-    def published(cls, params: DartBlurSettings, path: Path):
+    def load_official(cls, params: DartBlurSettings, path: Path):
         from masquerade.methods.dartblur.network import load_official
 
         return load_official(params, path)

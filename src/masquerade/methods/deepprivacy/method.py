@@ -60,7 +60,7 @@ class DeepPrivacy(Method):
         return params.latent is None
 
     @classmethod
-    def needed(cls, params: DeepPrivacySettings) -> tuple[str, ...]:
+    def list_backbones(cls, params: DeepPrivacySettings) -> tuple[str, ...]:
         return () if params.latent is None else (*LATENT_NEEDS, "landmarks")
 
     @classmethod
@@ -74,7 +74,7 @@ class DeepPrivacy(Method):
         training.train(params, job)
 
     @classmethod
-    def published(cls, params: DeepPrivacySettings, path: Path):
+    def load_official(cls, params: DeepPrivacySettings, path: Path):
         from masquerade.methods.deepprivacy.network import load_official
 
         return load_official(params, path)
@@ -92,7 +92,7 @@ class DeepPrivacy(Method):
             return self._latent.drawn(faces, region.box_masks, codes, float(self.variant.truncation > 0))
         return self._drawing.drawn(faces, region.box_masks, region.keypoints, codes)
 
-    def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
+    def resample(self, faces: Faces, number: int) -> np.ndarray | None:
         """With another style of the generator of faces (ours)."""
         if self.params.latent is None or not self.variant.truncation:
             return None

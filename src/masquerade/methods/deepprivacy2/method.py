@@ -62,7 +62,7 @@ class DeepPrivacy2(Method):
         return params.latent is None
 
     @classmethod
-    def needed(cls, params: DeepPrivacy2Settings) -> tuple[str, ...]:
+    def list_backbones(cls, params: DeepPrivacy2Settings) -> tuple[str, ...]:
         return () if params.latent is None else LATENT_NEEDS
 
     @classmethod
@@ -76,7 +76,7 @@ class DeepPrivacy2(Method):
         training.train(params, job)
 
     @classmethod
-    def published(cls, params: DeepPrivacy2Settings, path: Path):
+    def load_official(cls, params: DeepPrivacy2Settings, path: Path):
         from masquerade.methods.deepprivacy2.network import load_official
 
         return load_official(params, path)
@@ -95,7 +95,7 @@ class DeepPrivacy2(Method):
             return self._latent.drawn(faces, region.box_masks, codes, self.variant.truncation)
         return self._drawing.drawn(faces, region.box_masks, region.nothing, codes)
 
-    def otherwise(self, faces: Faces, number: int) -> np.ndarray | None:
+    def resample(self, faces: Faces, number: int) -> np.ndarray | None:
         """With another style of the generator of faces (ours)."""
         if self.params.latent is None or not self.variant.truncation:
             return None

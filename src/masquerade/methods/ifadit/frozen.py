@@ -1,4 +1,4 @@
-"""The frozen networks of iFADIT, and their results on the training pictures, computed once."""
+"""The frozen networks of iFADIT, and their results on the training images, computed once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from torch import Tensor, nn
 from masquerade.backbones import loaded
 from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core.images import to_float
-from masquerade.methods.ifadit.refinement import soft_mask
+from masquerade.methods.ifadit.losses import soft_mask
 from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.networks.inputs import apply_in_batches, device, place
 
-BATCH = 32  # pictures at a time
+BATCH = 32  # images at a time
 
 NEEDS = ("generator", "identity", "parsing", "landmarks", "inversion")
 """The backbones of a training."""
 
 
-def tied(settings: IfaditSettings) -> tuple[str, ...]:
+def list_tied_backbones(settings: IfaditSettings) -> tuple[str, ...]:
     """The backbones that a checkpoint belongs to."""
     return ("generator", "identity", "parsing", *(("inversion",) if settings.encoder.kind == "inversion" else ()))
 
@@ -30,7 +30,7 @@ def tied(settings: IfaditSettings) -> tuple[str, ...]:
 class FrozenNetworks:
     """The frozen backbones ``names``, as attributes by role: ``generator``, ``identity``, ``parsing``, ...
 
-    ``region``: the part of a picture that is not background (`refinement.REGIONS`).
+    ``region``: the part of an image that is not background (`losses.REGIONS`).
     """
 
     generator: Any
@@ -45,16 +45,16 @@ class FrozenNetworks:
         for name in names:
             setattr(self, name, loaded(name, checkpoints))
 
-    def spanned(self, span: nn.Module) -> None:
+    def use_span(self, span: nn.Module) -> None:
         """From now on ``identity`` gives the results of ``span`` (N, D) for identity vectors (N, 512)."""
         self.identity = place(nn.Sequential(self.identity, span).eval().requires_grad_(False))
 
     def mask(self, images: Tensor) -> Tensor:
-        """M of Eq. 11: pictures (N, 3, H, W) -> (N, 1, H, W)."""
+        """M of Eq. 11: images (N, 3, H, W) -> (N, 1, H, W)."""
         return soft_mask(self.parsing.labels(images), self.region)
 
     def points(self, images: Tensor) -> Tensor:
-        """E_LM: pictures (N, 3, H, W) -> (N, 68, 2) in shares of their sides."""
+        """E_LM: images (N, 3, H, W) -> (N, 68, 2) in shares of their sides."""
         return to_shares(self.landmarks(images), tuple(images.shape[-2:]))
 
     @property
@@ -65,32 +65,47 @@ class FrozenNetworks:
 
 @dataclass(frozen=True)
 class Batch:
-    """Training pictures X with E_ID(X), E_LM(X), and the mask M, which is None if the losses do not refine."""
+    """Training images X with E_ID(X), E_LM(X), and the mask M, which is None if the losses do not refine."""
 
     images: Tensor
+    """(N, 3, S, S) in [-1, 1]."""
     identity: Tensor
+    """(N, D), unit."""
     points: Tensor
+    """(N, 68, 2) in shares of the image's side."""
     mask: Tensor | None
+    """(N, 1, S, S) in [0, 1]."""
+
+    def select(self, rows: slice) -> "Batch":
+        """Some of its rows."""
+        mask = None if self.mask is None else self.mask[rows]
+        return Batch(self.images[rows], self.identity[rows], self.points[rows], mask)
+
+    def join(self, other: "Batch") -> "Batch":
+        """Its rows, and then those of ``other``."""
+        masks = None if self.mask is None or other.mask is None else torch.cat([self.mask, other.mask])
+        images, points = torch.cat([self.images, other.images]), torch.cat([self.points, other.points])
+        return Batch(images, torch.cat([self.identity, other.identity]), points, masks)
 
 
-class TrainingPictures:
-    """Training pictures, uint8 (M, S, S, 3), their identity vectors (M, D) and points (M, 68, 2), computed once.
+class TrainingImages:
+    """Training images, uint8 (M, S, S, 3), their identity vectors (M, D) and points (M, 68, 2), computed once.
 
     ``masks``: whether batches have masks too. Masks are computed for each batch, because a training may use only a part
-    of the pictures, and all masks may not fit into memory.
+    of the images, and all masks may not fit into memory.
     """
 
-    def __init__(self, networks: FrozenNetworks, pictures: np.ndarray, masks: bool):
-        self.networks, self.pictures, self.masks = networks, pictures, masks
-        self.identity = apply_in_batches(networks.identity, BATCH, pictures)
-        self.points = apply_in_batches(networks.points, BATCH, pictures)
+    def __init__(self, networks: FrozenNetworks, images: np.ndarray, masks: bool):
+        self.networks, self.images, self.masks = networks, images, masks
+        self.identity = apply_in_batches(networks.identity, BATCH, images)
+        self.points = apply_in_batches(networks.points, BATCH, images)
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
     def batch(self, rows: np.ndarray) -> Batch:
-        """The pictures ``rows``, int (N,), on the networks' device."""
+        """The images ``rows``, int (N,), on the networks' device."""
         chosen = torch.from_numpy(rows)
-        images = torch.from_numpy(to_float(self.pictures[rows])).to(device())
+        images = torch.from_numpy(to_float(self.images[rows])).to(device())
         identity, points = self.identity[chosen].to(device()), self.points[chosen].to(device())
         return Batch(images, identity, points, self.networks.mask(images) if self.masks else None)

@@ -17,19 +17,24 @@ from masquerade.training.settings import TrainingJob
 if TYPE_CHECKING:
     from torch import Tensor
 
-BATCH = 32  # pictures that are encoded or drawn at a time
+BATCH = 32  # images that are encoded or drawn at a time
+SMALL_ARCHITECTURE = (
+    "encoder_start", "linear", "span", "mapping_per_layer", "flow_start", "flow_secret", "flow_aligned",
+    "residual_compensation", "refined",
+)  # fmt: skip
+"""The part of ``small_scale`` on which tensors and their use depend."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """The representation to keep beside anonymized faces: z" and a of Eq. 9, and the pictures, for their background.
+    """The representation to keep beside anonymized faces: z" and a of Eq. 9, and the images, for their background.
 
-    ``identity`` float32 (N, D), ``attributes`` (N, layers, style), ``pictures`` uint8 (N, S, S, 3).
+    ``identity`` float32 (N, D), ``attributes`` (N, layers, style), ``images`` uint8 (N, S, S, 3).
     """
 
     identity: np.ndarray
     attributes: np.ndarray
-    pictures: np.ndarray
+    images: np.ndarray
 
 
 class Ifadit(Method):
@@ -46,28 +51,29 @@ class Ifadit(Method):
     needs = ("generator", "identity", "parsing", "landmarks", "inversion")
     losses = ("alexnet",)  # LPIPS, Eq. 20
     architecture = (
-        *("encoder", "span", "mapping", "mapping_shared", "flow", "compensation_widths", "compensation_form"),
-        *("compensation", "region", "refined"),
+        *("encoder", "mapping", "flow", "compensation_widths", "compensation", "region"),
+        *(f"small_scale.{name}" for name in SMALL_ARCHITECTURE),
     )
 
     Params = IfaditSettings
     params: IfaditSettings
 
     def __init__(self, params: IfaditSettings, variant: Settings, resources: Resources):
-        from masquerade.methods.ifadit.frozen import FrozenNetworks, tied
+        from masquerade.methods.ifadit.frozen import FrozenNetworks, list_tied_backbones
         from masquerade.methods.ifadit.network import Disentangler, Span, Transform
         from masquerade.networks.inputs import place
         from masquerade.training.checkpoints import Saved
 
         super().__init__(params, variant, resources)
-        self._networks = FrozenNetworks(resources.backbones, tied(params), params.region)
-        saved = Saved(self.checkpoint, resources.backbones, tied(params))
+        tied = list_tied_backbones(params)
+        self._networks = FrozenNetworks(resources.backbones, tied, params.region)
+        saved = Saved(self.checkpoint, resources.backbones, tied)
         disentangler = Disentangler(params, self._networks.mean.cpu(), self._networks.inversion)
         self._disentangler = place(saved.frozen("disentangler", disentangler))
         self._transform = place(saved.frozen("transform", Transform(params, self._networks.generator.style_width)))
-        if params.span:
-            self._networks.spanned(saved.frozen("span", Span(params)))
-        self._read = Remembered(self._off_pictures, kept=2)  # the anonymized pictures and the originals
+        if params.small_scale.span:
+            self._networks.use_span(saved.frozen("span", Span(params)))
+        self._read = Remembered(self._encode, kept=2)  # the anonymized images and the originals
 
     @classmethod
     def train(cls, params: IfaditSettings, job: TrainingJob) -> None:
@@ -76,43 +82,41 @@ class Ifadit(Method):
         training.train(params, job)
 
     @classmethod
-    def files(cls, params: IfaditSettings) -> tuple[str, ...]:
-        chosen = params.phase_two
-        used = params.image_loss and (chosen.recovered.lpips or chosen.altered.lpips)
-        return cls.losses if used else ()
+    def list_loss_files(cls, params: IfaditSettings) -> tuple[str, ...]:
+        return cls.losses if params.lpips else ()
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Eq. 9, then Eq. 11 with the background of the faces. Raises PictureError for pictures of another size."""
+        """Eq. 9, then Eq. 11 with the background of the faces. Raises PictureError for images of another size."""
         identity, attributes, mask = self._read(faces.images)
-        return self._refined(self._hidden(identity, keys), attributes, faces.images, mask)
+        return self._draw_refined(self._transform_identity(identity, keys), attributes, faces.images, mask)
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
-        """Eq. 10, then Eq. 11 with the background of the anonymized pictures."""
+        """Eq. 10, then Eq. 11 with the background of the anonymized images."""
         return self.recover_onto(images, keys, images)
 
     def recover_onto(self, images: np.ndarray, keys: Sequence[bytes] | None, originals: np.ndarray) -> np.ndarray:
-        """Eq. 10, then Eq. 11 with background and mask of the original pictures, as in the published evaluation."""
+        """Eq. 10, then Eq. 11 with background and mask of the original images, as in the published evaluation."""
         identity, attributes, _ = self._read(images)
 
-        def part(identity: "Tensor", drawn: "Tensor") -> "Tensor":
-            return self._transform.inverse(self._transform.compensation(identity), self._secrets(drawn))
+        def part(identity: "Tensor", derived: "Tensor") -> "Tensor":
+            return self._transform.inverse(self._transform.compensation(identity), self._map_secrets(derived))
 
-        recovered = self._each(part, identity, self._pseudorandom(keys))
-        return self._refined(recovered, attributes, originals, self._read(originals)[2])
+        recovered = self._apply(part, identity, self._derive_bytes(keys))
+        return self._draw_refined(recovered, attributes, originals, self._read(originals)[2])
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> Saved:
         identity, attributes, _ = self._read(faces.images)
-        return Saved(self._hidden(identity, keys), attributes, to_uint8(self.anonymize(faces, seed, keys)))
+        return Saved(self._transform_identity(identity, keys), attributes, to_uint8(self.anonymize(faces, seed, keys)))
 
     def recover_saved(self, saved: Saved, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 10 from the saved vectors, without a second encoding and without compensation."""
 
-        def part(hidden: "Tensor", drawn: "Tensor") -> "Tensor":
-            return self._transform.inverse(hidden, self._secrets(drawn))
+        def part(hidden: "Tensor", derived: "Tensor") -> "Tensor":
+            return self._transform.inverse(hidden, self._map_secrets(derived))
 
-        pictures = to_float(saved.pictures)
-        recovered = self._each(part, saved.identity, self._pseudorandom(keys))
-        return self._refined(recovered, saved.attributes, pictures, self._read(pictures)[2])
+        images = to_float(saved.images)
+        recovered = self._apply(part, saved.identity, self._derive_bytes(keys))
+        return self._draw_refined(recovered, saved.attributes, images, self._read(images)[2])
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
         """Figure 7: drawn from identity and attributes, and with one of them set to zero. Not refined."""
@@ -124,53 +128,55 @@ class Ifadit(Method):
                 self._draw(identity, attributes * 0),
             )
 
-        made = self._each(part, *self._read(faces.images)[:2])
-        return dict(zip(("reconstructed", "de_identity", "de_attributes"), made, strict=True))
+        drawn = self._apply(part, *self._read(faces.images)[:2])
+        return dict(zip(("reconstructed", "de_identity", "de_attributes"), drawn, strict=True))
 
-    def _off_pictures(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _encode(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What does not depend on a key: E_ID(X) and E_Attr(X), and the mask of Eq. 11."""
 
         def part(images: "Tensor") -> tuple["Tensor", ...]:
             return self._networks.identity(images), self._disentangler.attributes(images), self._networks.mask(images)
 
-        return self._each(part, images)
+        return self._apply(part, images)
 
-    def _hidden(self, identity: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
+    def _transform_identity(self, identity: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """T(E_ID(X), s): Eq. 9."""
-        return self._each(
-            lambda identity, drawn: self._transform(identity, self._secrets(drawn)), identity, self._pseudorandom(keys)
+        return self._apply(
+            lambda identity, derived: self._transform(identity, self._map_secrets(derived)),
+            identity,
+            self._derive_bytes(keys),
         )
 
-    def _refined(
+    def _draw_refined(
         self, identity: np.ndarray, attributes: np.ndarray, background: np.ndarray, mask: np.ndarray
     ) -> np.ndarray:
         """G(M(z, a)) on a background: Eq. 11."""
-        from masquerade.methods.ifadit.refinement import refine
+        from masquerade.methods.ifadit.losses import refine
 
         def part(identity: "Tensor", attributes: "Tensor", background: "Tensor", mask: "Tensor") -> "Tensor":
-            made = self._draw(identity, attributes)
-            if self.params.overlap:
-                mask = mask.minimum(self._networks.mask(made))
-            return refine(made, background, mask).clamp(-1, 1)
+            drawn = self._draw(identity, attributes)
+            if self.params.small_scale.overlap:
+                mask = mask.minimum(self._networks.mask(drawn))
+            return refine(drawn, background, mask).clamp(-1, 1)
 
-        return self._each(part, identity, attributes, background, mask)
+        return self._apply(part, identity, attributes, background, mask)
 
     def _draw(self, identity: "Tensor", attributes: "Tensor") -> "Tensor":
         """G(M(z, a)), in [-1, 1]."""
         return self._networks.generator.synthesize(self._disentangler.codes(identity, attributes)).clamp(-1, 1)
 
-    def _pseudorandom(self, keys: Sequence[bytes] | None) -> np.ndarray:
+    def _derive_bytes(self, keys: Sequence[bytes] | None) -> np.ndarray:
         """The bytes that HKDF derives from each key, uint8 (N, style)."""
         width = self._networks.generator.style_width
         return stack_per_key(keys, lambda key: np.frombuffer(expand(key, width, "ifadit"), dtype=np.uint8))
 
-    def _secrets(self, drawn: "Tensor") -> "Tensor":
+    def _map_secrets(self, derived: "Tensor") -> "Tensor":
         """KeyGen(s) of Eq. 4, (N, style), from the derived bytes: [-1, 1], the generator's mapping network."""
-        from masquerade.methods.ifadit.network import secret_vectors
+        from masquerade.methods.ifadit.network import map_secrets
 
-        return secret_vectors(self._networks.generator, drawn)
+        return map_secrets(self._networks.generator, derived)
 
-    def _each(self, function: Callable, *batch: np.ndarray) -> Any:
+    def _apply(self, function: Callable, *batch: np.ndarray) -> Any:
         """The joined results of ``function`` on parts of arrays with one row a face. PictureError for another size."""
         from masquerade.networks.inputs import apply_in_batches
 

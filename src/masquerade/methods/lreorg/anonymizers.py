@@ -23,7 +23,7 @@ _UNTIL = (cv2.TERM_CRITERIA_MAX_ITER + cv2.TERM_CRITERIA_EPS, 300, 0.0)
 """k-means ends when no center moves any more, or after this number of steps."""
 
 
-def directions(features: np.ndarray) -> np.ndarray:
+def unit_directions(features: np.ndarray) -> np.ndarray:
     """Features (N, ...) -> unit vectors, float64 (N, D). Groups are compared by direction."""
     flat = np.asarray(features, dtype=np.float64).reshape(len(features), -1)
     return flat / np.linalg.norm(flat, axis=1, keepdims=True)
@@ -39,7 +39,7 @@ class Groups:
         if len(features) < count:
             raise ParameterError(f"{len(features)} generated faces cannot make {count} groups. Lower `groups`.")
         self.features = features
-        unit, labels = directions(features), np.zeros((len(features), 1), dtype=np.int32)
+        unit, labels = unit_directions(features), np.zeros((len(features), 1), dtype=np.int32)
         # In single precision, as OpenCV computes: the directions differ little, hence without their mean.
         points = (unit - unit.mean(0)).astype(np.float32)
         cv2.setRNGSeed(0)
@@ -55,7 +55,7 @@ class Groups:
         """Euclidean distances (N, groups), 0 .. 2, of the directions of features (N, layers, width) and averages."""
         layers = features.shape[1]
         averages = np.repeat(self.averages[:, None], layers, axis=1)
-        return np.linalg.norm(directions(features)[:, None] - directions(averages)[None], axis=2)
+        return np.linalg.norm(unit_directions(features)[:, None] - unit_directions(averages)[None], axis=2)
 
     def members(self, group: int) -> np.ndarray:
         """The rows of the features in a group."""
@@ -86,16 +86,16 @@ class GroupAnonymizer:
 
     def anonymize(self, features: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
         """Features of generated faces in place of ``features`` (N, layers, width), drawn by name and seed."""
-        distances, chosen = self.groups.distances(features), []
+        distances, members_chosen = self.groups.distances(features), []
         for row, name in zip(distances, names, strict=True):
             ranked = np.argsort(row, kind="stable")[self.nearest - 1 : self.farthest]
             group = ranked[self.mechanism.choose(-row[ranked], seed, name)]
             members = self.groups.members(group)
             if self.mechanism.sampler == "opendp":
-                chosen.append(members[secrets.randbelow(len(members))])
+                members_chosen.append(members[secrets.randbelow(len(members))])
             else:
-                chosen.append(seeding.make_generator(seed, "member", name).choice(members))
-        return _for_layers(self.groups.features[chosen], features)
+                members_chosen.append(seeding.make_generator(seed, "member", name).choice(members))
+        return _repeat_for_layers(self.groups.features[members_chosen], features)
 
     def statement(self) -> dict[str, object]:
         return {
@@ -131,7 +131,7 @@ class FarthestGroupAnonymizer:
     groups: Groups
 
     def anonymize(self, features: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
-        return _for_layers(self.groups.averages[self.groups.distances(features).argmax(1)], features)
+        return _repeat_for_layers(self.groups.averages[self.groups.distances(features).argmax(1)], features)
 
     def statement(self) -> dict[str, object]:
         return {"mechanism": "farthest group", "groups": self.groups.count}
@@ -150,9 +150,9 @@ class LaplaceAnonymizer:
     """Mean length of the key feature of one style layer, over generated faces."""
 
     def anonymize(self, features: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
-        means = directions(features.mean(axis=1))
-        noised = np.stack([self.mechanism.perturb(row, seed, name) for row, name in zip(means, names, strict=True)])
-        return _for_layers((noised * self.length).astype(np.float32), features)
+        means = unit_directions(features.mean(axis=1))
+        vectors = np.stack([self.mechanism.perturb(row, seed, name) for row, name in zip(means, names, strict=True)])
+        return _repeat_for_layers((vectors * self.length).astype(np.float32), features)
 
     def statement(self) -> dict[str, object]:
         return {"mechanism": "laplace", **self.mechanism.statement()}
@@ -166,10 +166,10 @@ class FarthestContentAnonymizer:
 
     def anonymize(self, features: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
         distances = np.linalg.norm(features[:, None] - self.averages[None, :, None], axis=(2, 3))
-        return _for_layers(self.averages[distances.argmax(1)], features)
+        return _repeat_for_layers(self.averages[distances.argmax(1)], features)
 
     @classmethod
-    def of(cls, features: np.ndarray, shares: np.ndarray) -> "FarthestContentAnonymizer":
+    def from_faces(cls, features: np.ndarray, shares: np.ndarray) -> "FarthestContentAnonymizer":
         """From the key features (M, width) of generated faces and the probabilities of their contents, (M, C).
 
         The average of a sub-category weights each face by its probability.
@@ -177,6 +177,6 @@ class FarthestContentAnonymizer:
         return cls((shares.T @ features / shares.sum(0)[:, None]).astype(np.float32))
 
 
-def _for_layers(chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+def _repeat_for_layers(chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
     """Features (N, width), repeated for every style layer of ``features``: float32 (N, layers, width)."""
     return np.broadcast_to(chosen[:, None], features.shape).astype(np.float32)

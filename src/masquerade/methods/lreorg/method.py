@@ -86,13 +86,13 @@ class LReOrg(Method):
         from masquerade.methods.latent.codes import Codes
         from masquerade.methods.latent.space import LatentSpace
         from masquerade.methods.lreorg import training
-        from masquerade.methods.lreorg.keywords import Vocabulary
+        from masquerade.methods.lreorg.network import Vocabulary
 
         super().__init__(params, variant, resources)
-        self._keywords = known(params.keywords, variant)
+        self._keywords = collect_keywords(params.keywords, variant)
         self._space = LatentSpace({name: path for name, path in resources.backbones.items() if name != IDENTITY})
         self._codes = Codes(self._space, resources.latents)
-        self._network = training.load(params, self.checkpoint, resources.backbones, self._space)
+        self._network = training.load_network(params, self.checkpoint, resources.backbones, self._space)
         self._words = Vocabulary(self._space.semantics, self._keywords)
         assert resources.fakes is not None
         self._fakes = fakes.load(resources.fakes, self._space)
@@ -105,20 +105,20 @@ class LReOrg(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
-        return self._space.draw(self._recovered(self._hidden(faces, seed), faces), faces.ids).numpy()
+        return self._space.draw(self._restore(self._hide(faces, seed), faces), faces.ids).numpy()
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> dict[str, "Tensor"]:
         """The anonymized code, and the original key features of the hidden keywords, which undo the anonymization."""
         original, _ = self._codes.of(faces)
-        features = {name: self._separated(original, name)[0] for name in self.variant.hide}
-        return {"code": self._recovered(self._hidden(faces, seed), faces), **features}
+        features = {name: self._separate(original, name)[0] for name in self.variant.hide}
+        return {"code": self._restore(self._hide(faces, seed), faces), **features}
 
     def recover_saved(self, saved: dict[str, "Tensor"], keys: Sequence[bytes] | None) -> np.ndarray:
         """The face with the hidden features restored, the last one first."""
         code = saved["code"]
         for name in reversed(self.variant.hide):
-            code = self._with(saved[name], code, name)
-        return self._drawn(code)
+            code = self._replace_key(saved[name], code, name)
+        return self._draw_images(code)
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
         """``draw.<n>``: other draws of the hidden identity. ``plus.<keyword>``: the face once this keyword is restored.
@@ -127,16 +127,16 @@ class LReOrg(Method):
         """
         if not self.variant.keep:
             return {}
-        pictures = {}
+        images = {}
         if IDENTITY in self.variant.hide:
             for number in DRAWS:
-                pictures[f"draw.{number}"] = self.anonymize(faces, seeding.derive_seed(number, "lreorg", "draw"))
-        code = self._hidden(faces, 0)
+                images[f"draw.{number}"] = self.anonymize(faces, seeding.derive_seed(number, "lreorg", "draw"))
+        code = self._hide(faces, 0)
         original, _ = self._codes.of(faces)
         for name in self.variant.keep[:-1]:
-            code = self._with(self._separated(original, name)[0], code, name)
-            pictures[f"plus.{name}"] = self._drawn(code)
-        return pictures
+            code = self._replace_key(self._separate(original, name)[0], code, name)
+            images[f"plus.{name}"] = self._draw_images(code)
+        return images
 
     def statement(self) -> dict[str, object]:
         variant = self.variant
@@ -153,32 +153,32 @@ class LReOrg(Method):
     def features(self, faces: Faces) -> dict[str, np.ndarray]:
         """The key feature of every keyword, and the ``codes`` that contain them: float32 (N, layers * width)."""
         codes, _ = self._codes.of(faces)
-        keys = {name: self._separated(codes, name)[0] for name in self._keywords}
+        keys = {name: self._separate(codes, name)[0] for name in self._keywords}
         return {name: part.flatten(1).numpy() for name, part in (keys | {"codes": codes}).items()}
 
-    def _hidden(self, faces: Faces, seed: int) -> "Tensor":
+    def _hide(self, faces: Faces, seed: int) -> "Tensor":
         """Anonymous reorganization (section 3.1): W+ (N, layers, style) with the features of K_1 anonymized."""
         import torch
 
         code, _ = self._codes.of(faces)
         for name in self.variant.hide:
-            key, residual = self._separated(code, name)
+            key, residual = self._separate(code, name)
             changed = self._anonymizers[name].anonymize(key.numpy(), list(faces.ids), seed)
-            code = self._fused(torch.from_numpy(changed), residual, name)
+            code = self._fuse(torch.from_numpy(changed), residual, name)
         return code
 
-    def _recovered(self, code: "Tensor", faces: Faces) -> "Tensor":
+    def _restore(self, code: "Tensor", faces: Faces) -> "Tensor":
         """Recovery reorganization (section 3.1): W+ with the features of K_2 from the original code."""
         original, _ = self._codes.of(faces)
         for name in self.variant.keep:
-            code = self._with(self._separated(original, name)[0], code, name)
+            code = self._replace_key(self._separate(original, name)[0], code, name)
         return code
 
-    def _with(self, key: "Tensor", code: "Tensor", name: str) -> "Tensor":
+    def _replace_key(self, key: "Tensor", code: "Tensor", name: str) -> "Tensor":
         """A code with another key feature for a keyword."""
-        return self._fused(key, self._separated(code, name)[1], name)
+        return self._fuse(key, self._separate(code, name)[1], name)
 
-    def _separated(self, code: "Tensor", name: str) -> tuple["Tensor", "Tensor"]:
+    def _separate(self, code: "Tensor", name: str) -> tuple["Tensor", "Tensor"]:
         """Key and residual features of codes (N, ..., style), of their shape, on the CPU."""
         import torch
 
@@ -187,7 +187,7 @@ class LReOrg(Method):
             key, residual = self._network.disentangle(code.to(self._space.device), condition)
             return key.cpu(), residual.cpu()
 
-    def _fused(self, key: "Tensor", residual: "Tensor", name: str) -> "Tensor":
+    def _fuse(self, key: "Tensor", residual: "Tensor", name: str) -> "Tensor":
         import torch
 
         with torch.inference_mode():
@@ -198,21 +198,21 @@ class LReOrg(Method):
     def _anonymizers(self) -> "dict[str, anonymizers.GroupAnonymizer]":
         """Keyword -> the anonymizer of its feature, from the key features of generated faces."""
         return {
-            name: self._anonymizer(name, self._separated(self._fakes.codes, name)[0].numpy())
+            name: self._build_anonymizer(name, self._separate(self._fakes.codes, name)[0].numpy())
             for name in self.variant.hide
         }
 
-    def _anonymizer(self, name: str, features: np.ndarray) -> Any:
+    def _build_anonymizer(self, name: str, features: np.ndarray) -> Any:
         from masquerade.methods.lreorg import anonymizers
 
         variant = self.variant
         if name != IDENTITY:
-            shares = self._words.log_shares(name, self._fakes.features.to(self._space.device)).exp()
-            return anonymizers.FarthestContentAnonymizer.of(features, shares.cpu().numpy())
+            shares = self._words.log_probabilities(name, self._fakes.features.to(self._space.device)).exp()
+            return anonymizers.FarthestContentAnonymizer.from_faces(features, shares.cpu().numpy())
         if variant.identity == "laplace":
             measured = variant.sensitivity == "measured"
             sensitivity = (
-                _privacy.measured_sensitivity(anonymizers.directions(features))
+                _privacy.measured_sensitivity(anonymizers.unit_directions(features))
                 if measured
                 else _privacy.sensitivity_bound(features.shape[1])
             )
@@ -227,11 +227,11 @@ class LReOrg(Method):
         mechanism = _privacy.ExponentialMechanism(variant.epsilon, anonymizers.DIAMETER, variant.sampler)
         return anonymizers.GroupAnonymizer(groups, mechanism, variant.nearest, variant.farthest)
 
-    def _drawn(self, codes: "Tensor") -> np.ndarray:
+    def _draw_images(self, codes: "Tensor") -> np.ndarray:
         return self._space.draw(codes).numpy()
 
 
-def known(trained: dict[str, Keyword], variant: "LReOrg.Variant") -> dict[str, Keyword]:
+def collect_keywords(trained: dict[str, Keyword], variant: "LReOrg.Variant") -> dict[str, Keyword]:
     """All keywords: those trained on, and the further ones of a variant.
 
     Raises ParameterError if a keyword is defined twice, is named but not defined, or is to be hidden but has no

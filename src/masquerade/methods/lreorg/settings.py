@@ -1,11 +1,11 @@
-"""The knobs of LReOrg: keywords, network, losses and optimizer."""
+"""The parameters of LReOrg: keywords, network, losses and optimizer."""
 
 from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from masquerade.core.settings import Settings
-from masquerade.training.settings import Averaged, Betas, Updates, Weight
+from masquerade.core.settings import Settings, SmallScale
+from masquerade.training.settings import Betas, Computed, Updates, Weight
 
 IDENTITY = "identity"
 """k_0: the keyword whose key feature is the identity. It has no contents."""
@@ -38,8 +38,8 @@ class Keyword(Settings):
 Keywords = dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Keyword]
 
 
-class LossSettings(Settings):
-    """The weights of Eq. 5 and 8, and of our further terms."""
+class LossWeights(Settings):
+    """The weights of Eq. 5 and 8."""
 
     swapped_identity: Weight
     """lambda_1, the weight of the swapped identity, Eq. 6 (24: section 4.1)."""
@@ -54,12 +54,37 @@ class LossSettings(Settings):
     Eq. 8 (0.2: section 4.1)."""
     swapped_attribute: Weight
     """alpha_2, the weight of the swapped attribute, Eq. 9 (30: section 4.1)."""
-    others: Weight
-    """Weight of the attributes of the other keywords, which a swap should keep (ours; 0: the paper)."""
 
 
-class LReOrgSettings(Updates, Averaged):
-    """All knobs of LReOrg."""
+class LReOrgSmallScale(SmallScale):
+    """How LReOrg differs from the paper at small scales (docs/notes/lreorg.md)."""
+
+    pictures_every: Annotated[int, Field(ge=1)] = 1
+    """One update of this many draws images (1: all, as in the paper). In the others a network, the reader, predicts
+    identity and features from the codes."""
+    code_batch: Annotated[int, Field(ge=1)] = 64
+    """Pairs in one update without images."""
+    reader_steps: Annotated[int, Field(ge=0)] = 0
+    """Updates of the reader, if ``pictures_every`` is more than 1."""
+    others: Weight = 0.0
+    """Weight of the attributes of the other keywords, which a swap should keep; 0: left out."""
+    clip: Annotated[float, Field(gt=0)] | None = None
+    """Largest norm of the gradient of all weights; null: no limit. Without a limit, codes far from those of faces ended
+    trainings on a generator of faces."""
+    cooldown: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Share of the steps, at the end, over which the learning rates fall to a fiftieth; 0: they stay."""
+
+    @model_validator(mode="after")
+    def _reader_is_trained(self) -> Self:
+        if self.pictures_every > 1 and not self.reader_steps:
+            raise ValueError(
+                "reader_steps must be 1 or more if pictures_every is more than 1, because the reader must be trained"
+            )
+        return self
+
+
+class LReOrgSettings(Updates, Computed):
+    """All parameters of LReOrg."""
 
     sources = {
         "steps": "they swap the identity and a random attribute in turn; the paper gives none",
@@ -68,9 +93,6 @@ class LReOrgSettings(Updates, Averaged):
 
     keywords: Keywords
     """K, the keywords of the training (Table 1); identity is one of them."""
-    clip: Annotated[float, Field(gt=0)] | None = None
-    """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
-    from those of faces ended trainings on a generator of faces."""
     blocks: Annotated[int, Field(ge=1)]
     """Conditional disentanglement blocks (the paper gives none; 16: HiNet, Jing et al. 2021)."""
     hidden: Annotated[int, Field(ge=1)]
@@ -84,26 +106,19 @@ class LReOrgSettings(Updates, Averaged):
     inverted: Annotated[float, Field(ge=0, lt=1)]
     """Share of these faces that are photographs of the train split, inverted into W+; the others are drawn from W. The
     paper has both, without a share: "sampled or synthesized", and "train our model on CelebA-HQ" (section 4.1)."""
-    losses: LossSettings
+    losses: LossWeights
     """The weights of the losses."""
     batch: Annotated[int, Field(ge=1)]
     """Pairs in one update (the paper gives none)."""
-    pictures_every: Annotated[int, Field(ge=1)]
-    """One update of this many draws pictures (1: the paper); in the others the reader predicts from the codes."""
-    code_batch: Annotated[int, Field(ge=1)]
-    """Pairs in one update without pictures."""
-    reader_steps: Annotated[int, Field(ge=0)]
-    """Updates of the reader, the network that predicts from codes, if ``pictures_every`` is more than 1."""
     betas: Betas
     """Betas of Adam (0.5, 0.999: section 4.1)."""
 
-    @model_validator(mode="after")
-    def _reader_is_trained(self) -> Self:
-        if self.pictures_every > 1 and not self.reader_steps:
-            raise ValueError(
-                "reader_steps must be 1 or more if pictures_every is more than 1, because the reader must be trained"
-            )
-        return self
+    ema: Annotated[float, Field(ge=0, lt=1)]
+    """Decay of the average of the weights, which is saved; 0: the last weights."""
+    samples_every: Annotated[int, Field(ge=1)]
+    """Updates between two sample images."""
+    small_scale: LReOrgSmallScale = LReOrgSmallScale()
+    """How small scales differ from the paper."""
 
     @field_validator("keywords")
     @classmethod

@@ -1,4 +1,8 @@
-"""Training the conditional disentanglement-fusion network by swaps of key features (section 3.4)."""
+"""Losses and training of the disentanglement-fusion network, by swaps of key features (section 3.4, Eq. 5-10).
+
+The first half of a batch of 2N rows is I_1 (or s_1), the second half is I_2. `exchange_halves` gives the partner of
+each row. Every term of the losses is per pair. docs/lreorg.md says how the equations are read.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -15,10 +19,8 @@ from masquerade.core import seeding
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods.latent.codes import diverged
 from masquerade.methods.latent.space import BATCH, LatentSpace
-from masquerade.methods.lreorg import losses, reader
-from masquerade.methods.lreorg.keywords import Vocabulary
+from masquerade.methods.lreorg.network import CDFNet, Vocabulary, measure_agreement, train_reader
 from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
-from masquerade.networks.cdfnet import CDFNet
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
@@ -29,15 +31,73 @@ from masquerade.training.training import Training, arrange_columns
 logger = logging.getLogger(__name__)
 
 TIED = ("generator", "semantics", "identity")  # the backbones that a checkpoint belongs to
-SAMPLES = 6  # pairs in a sample picture
+SAMPLES = 6  # pairs in a sample image
 TRUNCATION = 1.0  # psi of the faces that are drawn for training (the paper gives none)
 MAPS = 3  # feature maps of the identity encoder that are compared: at full, half and quarter size of its input
+
+
+def exchange_halves(pairs: Tensor) -> Tensor:
+    """(2N, ...) with its halves exchanged."""
+    return pairs.roll(len(pairs) // 2, 0)
+
+
+def cosine_distance(first: Tensor, second: Tensor) -> Tensor:
+    """d of Eq. 6: 1 - cos of unit vectors (N, D) twice, (N,); 0 .. 2."""
+    return 1 - (first * second).sum(-1)
+
+
+def swapped_identity_loss(original: Tensor, swapped: Tensor) -> Tensor:
+    """L_I, Eq. 6, of unit identity vectors (2N, D); per pair, -4 .. 4.
+
+    A swapped image should have the identity of its partner and not its own.
+    """
+    return 2 * (cosine_distance(exchange_halves(original), swapped) - cosine_distance(original, swapped)).mean()
+
+
+def kept_identity_loss(original: Tensor, swapped: Tensor) -> Tensor:
+    """L_I' of Eq. 8, of unit identity vectors (2N, D); per pair, 0 .. 4."""
+    return 2 * cosine_distance(original, swapped).mean()
+
+
+def latent_loss(original: Tensor, swapped: Tensor) -> Tensor:
+    """L_f, Eq. 7: the Euclidean distance of codes (2N, width); per pair."""
+    return 2 * (original - swapped).norm(dim=-1).mean()
+
+
+def information_loss(lost: Tensor) -> Tensor:
+    """L_r: the mean magnitude of the information loss (2N, width); per pair."""
+    return 2 * lost.abs().mean()
+
+
+def swapped_attribute_loss(original: Tensor, swapped: Tensor) -> Tensor:
+    """L_s, Eq. 9 and 10, of log D (2N, C); per pair. A swapped image should show the content of its partner.
+
+    The cross-entropy -sum_j D(I_1, t_ij) log D(I_2', t_ij) and its counterpart; I_2' has the key feature of s_1.
+    """
+    return -2 * (exchange_halves(original).exp() * swapped).sum(-1).mean()
+
+
+def other_attributes_loss(original: Tensor, swapped: Tensor) -> Tensor:
+    """The cross-entropy with the own original image, for keywords that are not swapped: their content should stay."""
+    return -2 * (original.exp() * swapped).sum(-1).mean()
+
+
+def perceptual_loss(original: list[Tensor], swapped: list[Tensor]) -> Tensor:
+    """eta of Eq. 5: mean squared differences of feature maps (2N, C, H, W), the mean over maps; per pair.
+
+    The difference of a map is divided by the mean square of the original map, so that all maps have equal weight.
+    """
+    parts = [
+        (after - before).square().mean() / before.square().mean()
+        for before, after in zip(original, swapped, strict=True)
+    ]
+    return 2 * cast("Tensor", sum(parts)) / len(parts)
 
 
 class SwapTask:
     """One update on pairs of drawn faces; it swaps the identity (IOS) and a random attribute (AOS) in turn.
 
-    The faces are drawn once: ``codes`` W (F, style), ``pictures`` uint8 (F, S, S, 3), ``identities`` unit vectors
+    The faces are drawn once: ``codes`` W (F, style), ``images`` uint8 (F, S, S, 3), ``identities`` unit vectors
     (F, D) and ``features`` of the text-image model (F, E). ``inverted``: W+ (M, layers, style) of photographs that are
     faces for training, too; then all ``codes`` are W+. The batch of a step depends only on the seed and the number of
     the step.
@@ -55,20 +115,20 @@ class SwapTask:
         self.settings, self.space, self.identity, self.seed = settings, space, identity, seed
         self.words = Vocabulary(space.semantics, settings.keywords)
         self.attributes = [name for name in settings.keywords if name != IDENTITY]
-        self._draw(settings.faces, inverted)
-        self.network = build(settings, space).to(space.device)
+        self._draw_faces(settings.faces, inverted)
+        self.network = build_network(settings, space).to(space.device)
         styles = self.codes.flatten(0, -2)
         self.network.mean.copy_(styles.mean(0))
         self.network.deviation.copy_((styles - styles.mean(0)).square().mean().sqrt())
         self.modules: dict[str, nn.Module] = {"network": self.network}
-        if settings.pictures_every > 1:
-            known = self.codes.flatten(1), self.identities, self.features
-            self.reader = reader.train(*known, settings.reader_steps, seed)
-            logger.info("mean cosines of the reader: %s", reader.agreement(self.reader, *known))
+        if settings.small_scale.pictures_every > 1:
+            faces = self.codes.flatten(1), self.identities, self.features
+            self.reader = train_reader(*faces, settings.small_scale.reader_steps, seed)
+            logger.info("mean cosines of the reader: %s", measure_agreement(self.reader, *faces))
         self.optimizers = {"network": Optimizers(self.modules, settings.learning_rate, settings.betas)}
 
     @torch.no_grad()
-    def _draw(self, faces: int, inverted: Tensor | None) -> None:
+    def _draw_faces(self, faces: int, inverted: Tensor | None) -> None:
         space = self.space
         generator = space.generator
         faces -= 0 if inverted is None else len(inverted)
@@ -76,93 +136,104 @@ class SwapTask:
             (faces, generator.style_width), np.float32
         )
 
-        def drawn(part: Tensor) -> tuple[Tensor, ...]:
+        def draw_part(part: Tensor) -> tuple[Tensor, ...]:
             w = generator.truncate(generator.map(part), TRUNCATION)
-            return (w if inverted is None else generator.broadcast(w), *shown(w))
+            return (w if inverted is None else generator.broadcast(w), *describe(w))
 
-        def shown(codes: Tensor) -> tuple[Tensor, ...]:
-            images = self._pictures_of(codes).clamp(-1, 1)
-            return self.identity(images), space.semantics.cls(images), _as_saved(images)
+        def describe(codes: Tensor) -> tuple[Tensor, ...]:
+            images = self._generate(codes).clamp(-1, 1)
+            return self.identity(images), space.semantics.cls(images), _to_uint8(images)
 
-        every = apply_in_batches(drawn, generator.at_once, z)
+        every = apply_in_batches(draw_part, generator.at_once, z)
         if inverted is not None:
-            further = (inverted.cpu(), *apply_in_batches(shown, generator.at_once, inverted))
+            further = (inverted.cpu(), *apply_in_batches(describe, generator.at_once, inverted))
             every = [torch.cat(both) for both in zip(every, further, strict=True)]
         *every, images = every
         self.codes, self.identities, self.features = (values.to(space.device) for values in every)
-        self.pictures = images.numpy()
+        self.images = images.numpy()
 
-    def _pictures_of(self, codes: Tensor) -> Tensor:
-        """The pictures of codes W (N, style) or W+ (N, layers, style)."""
+    def _generate(self, codes: Tensor) -> Tensor:
+        """The images of codes W (N, style) or W+ (N, layers, style)."""
         generator = self.space.generator
         return generator.synthesize(generator.broadcast(codes) if codes.ndim == 2 else codes)
 
-    def _draws(self, step: int) -> bool:
-        return step % (2 * self.settings.pictures_every) < 2  # a swap of the identity and one of an attribute
+    def _draws_images(self, step: int) -> bool:
+        return (
+            step % (2 * self.settings.small_scale.pictures_every) < 2
+        )  # a swap of the identity and one of an attribute
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         draw, settings = seeding.make_generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
-        drawn = self._draws(step)
-        pairs = min(settings.batch if drawn else settings.code_batch, len(self.codes) // 2)
+        drawn = self._draws_images(step)
+        pairs = min(settings.batch if drawn else settings.small_scale.code_batch, len(self.codes) // 2)
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
-        values = self._losses(rows, swapped, drawn)
-        total = weigh_losses(values, settings.losses)
-        share = cooldown_share(step, settings.steps, settings.cooldown)
-        self.optimizers["network"].descend(total, share, settings.clip)
+        values, features = self._compute_losses(rows, swapped, drawn)
+        total, small = weigh_losses(values, settings.losses), settings.small_scale
+        if small.others:
+            values["others"] = self._other_attributes_loss(rows, swapped, features)
+            total = total + small.others * values["others"]
+        self.optimizers["network"].descend(total, cooldown_share(step, settings.steps, small.cooldown), small.clip)
         kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 
-    def _losses(self, rows: Tensor, keyword: str, drawn: bool) -> dict[str, Tensor]:
-        """The terms of Eq. 5 (identity) or Eq. 8 (attribute), after an exchange of key features under a keyword."""
+    def _compute_losses(self, rows: Tensor, keyword: str, drawn: bool) -> tuple[dict[str, Tensor], Tensor]:
+        """The terms of Eq. 5 (identity) or Eq. 8 (attribute), after an exchange of key features under a keyword.
+
+        Also returns the text-image features of the swapped faces, (2N, E).
+        """
         codes, condition = self.codes[rows], self.words.condition(keyword, len(rows))
         key, residual = self.network.disentangle(codes, condition)
-        lost, swapped = self.network.fuse(losses.exchanged(key), residual, condition)
-        values = {"latent": losses.latent(codes, swapped), "information": losses.information(lost)}
+        lost, swapped = self.network.fuse(exchange_halves(key), residual, condition)
+        values = {"latent": latent_loss(codes, swapped), "information": information_loss(lost)}
         if drawn:
-            vectors, features, maps = self._observed(self._pictures_of(swapped))
+            vectors, features, maps = self._encode_images(self._generate(swapped))
         else:
             (vectors, features), maps = self.reader(swapped.flatten(1)), None
-        known = self.identities[rows]
+        identities = self.identities[rows]
         if keyword == IDENTITY:
-            values["swapped_identity"] = losses.swapped_identity(known, vectors)
+            values["swapped_identity"] = swapped_identity_loss(identities, vectors)
             if maps is not None:
                 with torch.no_grad():
-                    pictures = torch.from_numpy(to_float(self.pictures[rows.numpy()])).to(codes.device)
-                    *_, before = self._observed(pictures)
-                values["perceptual"] = losses.perceptual(before, maps)
+                    images = torch.from_numpy(to_float(self.images[rows.numpy()])).to(codes.device)
+                    *_, before = self._encode_images(images)
+                values["perceptual"] = perceptual_loss(before, maps)
         else:
-            values["kept_identity"] = losses.kept_identity(known, vectors)
-            values["swapped_attribute"] = losses.swapped_attribute(*self._contents(keyword, rows, features))
-        if self.settings.losses.others:
-            others = [name for name in self.attributes if name != keyword]
-            parts = [losses.others(*self._contents(name, rows, features)) for name in others]
-            values["others"] = cast("Tensor", sum(parts)) / len(parts)
-        return values
+            values["kept_identity"] = kept_identity_loss(identities, vectors)
+            values["swapped_attribute"] = swapped_attribute_loss(*self._log_probabilities(keyword, rows, features))
+        return values, features
 
-    def _contents(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+    def _other_attributes_loss(self, rows: Tensor, keyword: str, features: Tensor) -> Tensor:
+        """The mean of `other_attributes_loss` over the attributes that were not swapped."""
+        names = [name for name in self.attributes if name != keyword]
+        parts = [other_attributes_loss(*self._log_probabilities(name, rows, features)) for name in names]
+        return cast("Tensor", sum(parts)) / len(parts)
+
+    def _content_log_probabilities(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """log D of the original faces and of the swapped ones."""
-        return self.words.log_shares(keyword, self.features[rows]), self.words.log_shares(keyword, features)
+        return self.words.log_probabilities(keyword, self.features[rows]), self.words.log_probabilities(
+            keyword, features
+        )
 
-    def _observed(self, images: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Identities, features, and maps of the identity encoder, for pictures."""
-        vectors, maps = observed(self.identity, images)
+    def _encode_images(self, images: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Identities, features, and maps of the identity encoder, for images."""
+        vectors, maps = encode_identity(self.identity, images)
         return vectors, self.space.semantics.cls(images), maps
 
 
-def _as_saved(images: Tensor) -> Tensor:
+def _to_uint8(images: Tensor) -> Tensor:
     """`to_uint8` on tensors: (N, 3, S, S) in [-1, 1] -> uint8 (N, S, S, 3), which take a quarter of the memory."""
     return ((images + 1) * 127.5).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
 
 
-def observed(identity: Recognizer, images: Tensor) -> tuple[Tensor, list[Tensor]]:
+def encode_identity(identity: Recognizer, images: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Unit vectors (N, D), and the last feature map of each of the `MAPS` largest sizes, in one pass."""
     maps: dict[int, Tensor] = {}
     network: Any = identity.network
     parts = network.blocks if isinstance(network, ImageNetRecognizer) else (network.input_layer, *network.body)
     hooks = [
-        part.register_forward_hook(lambda _part, _given, made: maps.update({made.shape[-1]: made})) for part in parts
+        part.register_forward_hook(lambda _part, _input, made: maps.update({made.shape[-1]: made})) for part in parts
     ]
     try:
         vectors = identity(images)
@@ -172,7 +243,7 @@ def observed(identity: Recognizer, images: Tensor) -> tuple[Tensor, list[Tensor]
     return vectors, [maps[size] for size in sorted(maps, reverse=True)[:MAPS]]
 
 
-def build(settings: LReOrgSettings, space: LatentSpace) -> CDFNet:
+def build_network(settings: LReOrgSettings, space: LatentSpace) -> CDFNet:
     """A network with the widths of ``settings``, for the generator and the text-image model of ``space``."""
     condition = space.semantics.facts["embedding"]
     width = space.generator.style_width
@@ -182,17 +253,17 @@ def build(settings: LReOrgSettings, space: LatentSpace) -> CDFNet:
 def train(settings: LReOrgSettings, job: TrainingJob) -> None:
     """Train on faces that the generator draws, and write ``job.checkpoint`` (the averaged network)."""
     training = Training(job, settings)
-    inverts = ("inversion",) * bool(settings.inverted)
-    space = LatentSpace({name: job.backbones[name] for name in ("generator", "semantics", *inverts)})
+    inversion = ("inversion",) * bool(settings.inverted)
+    space = LatentSpace({name: job.backbones[name] for name in ("generator", "semantics", *inversion)})
     count = round(settings.inverted * settings.faces)
-    photographs = inverted(training.archive, space, count, job) if inverts else None
+    photographs = invert_images(training.archive, space, count, job) if inversion else None
     task = SwapTask(settings, space, loaded("identity", job.backbones), job.seed, photographs)
     network = training.average(task.network)
-    training.fit(task, settings.steps, lambda: samples(network, task))
-    training.save({"network": network}, {}, (*TIED, *inverts))
+    training.fit(task, settings.steps, lambda: draw_samples(network, task))
+    training.save({"network": network}, {}, (*TIED, *inversion))
 
 
-def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: TrainingJob) -> Tensor:
+def invert_images(archive: FaceArchive, space: LatentSpace, count: int, job: TrainingJob) -> Tensor:
     """W+ (M, layers, style) of at most ``count`` random photographs of the methods' people that did not diverge.
 
     If there are fewer, all are taken, with a warning; the faces that lack are drawn.
@@ -211,21 +282,23 @@ def inverted(archive: FaceArchive, space: LatentSpace, count: int, job: Training
     return codes[~diverged(codes, space)]
 
 
-def load(settings: LReOrgSettings, checkpoint: Path, backbones: Mapping[str, Path], space: LatentSpace) -> CDFNet:
+def load_network(
+    settings: LReOrgSettings, checkpoint: Path, backbones: Mapping[str, Path], space: LatentSpace
+) -> CDFNet:
     """The network of a checkpoint, frozen. Raises CheckpointError if it or a backbone does not fit."""
-    return place(Saved(checkpoint, backbones, TIED).frozen("network", build(settings, space)))
+    return place(Saved(checkpoint, backbones, TIED).frozen("network", build_network(settings, space)))
 
 
 @torch.no_grad()
-def samples(network: CDFNet, task: SwapTask) -> np.ndarray:
+def draw_samples(network: CDFNet, task: SwapTask) -> np.ndarray:
     """uint8 (rows, columns, 3): a face | another | the first with the other's identity, and with each attribute."""
     space, count = task.space, min(SAMPLES, len(task.codes) // 2)
     codes = task.codes[: 2 * count]
-    columns = [to_float(task.pictures[:count]), to_float(task.pictures[count : 2 * count])]
+    columns = [to_float(task.images[:count]), to_float(task.images[count : 2 * count])]
     for keyword in (IDENTITY, *task.attributes):
         condition = task.words.condition(keyword, len(codes))
         key, residual = network.disentangle(codes, condition)
-        _, swapped = network.fuse(losses.exchanged(key), residual, condition)
+        _, swapped = network.fuse(exchange_halves(key), residual, condition)
         shown = swapped[:count]
         columns.append(space.draw(space.generator.broadcast(shown) if shown.ndim == 2 else shown).numpy())
     return arrange_columns(columns)

@@ -51,7 +51,7 @@ class Riddle(Method):
         training.train(params, job)
 
     @classmethod
-    def files(cls, params: RiddleSettings) -> tuple[str, ...]:
+    def list_loss_files(cls, params: RiddleSettings) -> tuple[str, ...]:
         from masquerade.networks.lpips import ASSETS
 
         return (ASSETS[params.perceptual],) if params.losses.lpips else ()

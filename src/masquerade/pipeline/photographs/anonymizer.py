@@ -287,5 +287,5 @@ class Anonymizer:
         )
         return release.Anonymized(
             output, self._judge, self.threshold, keep_recognizable, photographs, enlarge, large, self.maker,
-            self.takes_key, self._method.otherwise,
+            self.takes_key, self._method.resample,
         )  # fmt: skip
