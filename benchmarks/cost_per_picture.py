@@ -24,7 +24,7 @@ from masquerade.methods.latent import fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.papers import printed_costs
 from masquerade.params import loading
-from masquerade.params.parameters import Parameters, trained_with
+from masquerade.params.parameters import Parameters, build_training_params
 from masquerade.training.settings import TrainingJob
 
 PEOPLE = {
@@ -51,7 +51,7 @@ class Untrained:
         cls, block = discovery.load("methods", name), self.parameters.methods[name]
         backbones = {need: self._backbone(need) for need in cls.needs}
         checkpoint = self.folder / f"method.{name}.safetensors" if cls.capabilities.trains else None
-        knobs = trained_with(cls, self.parameters.tree["methods"][name]["params"], None)
+        knobs = build_training_params(cls, self.parameters.tree["methods"][name]["params"], None)
         if checkpoint and not checkpoint.is_file():
             cls.train(shortened(knobs), self._job(checkpoint, cls.needs, cls.people))
         resources = Resources(

@@ -8,6 +8,8 @@ import argparse
 import json
 import os
 import re
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +19,6 @@ import falco
 import torch
 from pages import MACHINE, table, write
 
-from masquerade.cli import gpu_driver
 from masquerade.core import fingerprints, seeding
 from masquerade.networks.inputs import device
 from masquerade.pipeline import plan
@@ -112,7 +113,9 @@ def software() -> str:
     """The versions of torch and of NVIDIA's driver, and whether PyTorch computes deterministically."""
     device()
     mode = "deterministic" if torch.are_deterministic_algorithms_enabled() else "not deterministic"
-    _, version = gpu_driver.installed()
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False).stdout if shutil.which(query[0]) else ""
+    version = answer.strip().split("\n")[0]
     return ", ".join(part for part in (f"torch {torch.__version__}", version and f"driver {version}", mode) if part)
 
 

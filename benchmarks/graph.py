@@ -37,7 +37,7 @@ def copies(folder: Path, room: str, originals: list[str], count: int) -> dict[st
 
 def overlay(methods: dict[str, str], datasets: dict[str, str], seeds: int, variants: int) -> dict:
     """The scale: ``BASE`` with its whole matrix, and the copies beside it."""
-    base, over = loading.load(ROOT, BASE).tree, yaml_files.read(ROOT / f"scales/{BASE}.yaml")
+    base, over = loading.load(ROOT, BASE).tree, yaml_files.read_yaml(ROOT / f"scales/{BASE}.yaml")
 
     def block(original: str) -> dict:
         own = base["methods"][original]

@@ -36,7 +36,9 @@ METHODS = {
 
 def tree() -> dict:
     """The parameters of the repository with few methods and one dataset."""
-    common = overlays.overlay(yaml_files.read(ROOT / "params.yaml"), yaml_files.read(ROOT / "scales" / "tiny.yaml"))
+    common = overlays.overlay(
+        yaml_files.read_yaml(ROOT / "params.yaml"), yaml_files.read_yaml(ROOT / "scales" / "tiny.yaml")
+    )
     matrix = {"train_on": "folder", "calibrate_on": "validation", "evaluate": {}}
     rooms = {"datasets": {"folder": FOLDER}, "backbones": {}, "judges": {}, "metrics": {}, "methods": METHODS}
     measure = {"batch": 8, "judges": []}

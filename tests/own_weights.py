@@ -34,8 +34,8 @@ def job_of(root: Path, cls: type, checkpoint: Path, base: Path | None = None):
 def record(root: Path, *outputs: str) -> None:
     """The circumstances of a job, as its program writes them."""
     hashes = {path: fingerprints.md5(root / path) for path in outputs}
-    content = {"outputs": hashes, "commit": "c" * 40, "seconds": 5400.0, "machine": provenance.machine()}
-    file = root / provenance.path_of(outputs[0])
+    content = {"outputs": hashes, "commit": "c" * 40, "seconds": 5400.0, "machine": provenance.describe_machine()}
+    file = root / provenance.circumstances_path(outputs[0])
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(content))
 
@@ -80,7 +80,7 @@ def adopting_repository(trained: Path, root: Path, monkeypatch) -> Path:
 def edit(root: Path, over: dict) -> None:
     """Put an overlay on scales/tiny.yaml."""
     file = root / "scales/tiny.yaml"
-    file.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read(file), over)))
+    file.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read_yaml(file), over)))
 
 
 def adopt_backbone(root: Path, name: str) -> tuple[Path, dict]:

@@ -88,11 +88,11 @@ class Toy:
             "environment": {"sha256": "e" * 64, "python": "3.11.7", "packages": {"torch": "2.13.0"}},
             "started": "2026-11-21T20:00:00+00:00", "seconds": 1.5, "threads": 1,
         }  # fmt: skip
-        self.write(provenance.path_of(outputs[0]).as_posix(), json.dumps(circumstances))
+        self.write(provenance.circumstances_path(outputs[0]).as_posix(), json.dumps(circumstances))
 
     def record(self) -> None:
         """The text of the records, as `snakemake all` leaves it."""
-        local_records.keep("tiny", self.root)
+        local_records.write_records("tiny", self.root)
 
     def hash(self, path: str, kind: str = "md5") -> str:
         return hashlib.new(kind, (self.root / path).read_bytes()).hexdigest()

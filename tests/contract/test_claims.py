@@ -62,11 +62,11 @@ def test_variants_exist_and_methods_are_built_or_named_by_a_table(claim):
 @pytest.mark.parametrize("scale", ["tiny", "mini", "paper", "paper_1024"])
 def test_every_compared_cell_is_planned_or_has_a_reason(scale):
     planned = loading.load(ROOT, scale)
-    cells = matrix.cells(planned)
+    cells = matrix.plan_cells(planned)
     runnable = {(cell.dataset, cell.method, cell.variant) for cell in cells if cell.runnable}
     stand_ins = planned.stand_ins.datasets
     needed = {(stand_ins.get(role, role), *cell) for role, *cell in claims.needs(MEASURED)}
-    assert needed == runnable & needed | set(matrix.skipped(planned, needed, cells))
+    assert needed == runnable & needed | set(matrix.explain_skipped(planned, needed, cells))
     if scale == "mini":  # `make reproduce` leaves out only methods that are not built, and variants that mini drops
         kept = {(name, variant) for name, block in planned.methods.items() for variant in block.variants}
         assert {cell[1:] for cell in needed - runnable} & kept == set()

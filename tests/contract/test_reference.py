@@ -14,12 +14,12 @@ from masquerade.core.errors import ReferenceFileError
 from masquerade.papers import claims, latex, printed_costs, reference, tables
 from masquerade.papers.context import Context
 from masquerade.params.blocks import PARAMS, StandIns
-from masquerade.params.yaml_files import read
+from masquerade.params.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parents[2] / "reference"
 FILES = sorted(FOLDER.glob("*/*.yaml"))
 ITEMS = {f"{path.parent.name}/{path.stem}": reference.load(path) for path in FILES}
-METHODS = read(FOLDER.parent / PARAMS)["methods"]
+METHODS = read_yaml(FOLDER.parent / PARAMS)["methods"]
 TABLES = {key: item for key, item in ITEMS.items() if item.kind == "table"}
 DIGESTS = {
     "cao21/table1": "64dd347f82c5fd40",

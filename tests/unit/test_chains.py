@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import address, chain, provenance, records, verify
-from masquerade.lineage.history import LineageError, working_copy
+from masquerade.lineage.history import LineageError, read_working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from toy_lineage import CHECKPOINT, FACES, METRICS, PRINTED, TABLE, Toy
 
@@ -27,7 +27,7 @@ def toy(built, tmp_path) -> Toy:
 
 
 def resolved(toy: Toy, name: str) -> address.ResolvedAddress:
-    return address.resolve(name, working_copy(toy.root))
+    return address.resolve(name, read_working_copy(toy.root))
 
 
 class TestAddress:
@@ -64,7 +64,7 @@ class TestAddress:
 
 class TestChain:
     def test_chain_ends_at_photographs_and_at_printed_values(self, toy):
-        links = chain.follow(working_copy(toy.root), resolved(toy, "toy/table1:fit:psnr"))
+        links = chain.follow(read_working_copy(toy.root), resolved(toy, "toy/table1:fit:psnr"))
         assert [link.name for link in links] == ["table", "metrics", "method", "faces", "files", "file"]
         photographs, printed = links[4], links[5]
         assert photographs.raw == "files from outside"
@@ -74,14 +74,14 @@ class TestChain:
         assert links[2].job.words == {"method": "fit", "seed": "0"}
 
     def test_cell_that_was_not_run_has_no_metrics_in_its_chain(self, toy):
-        links = chain.follow(working_copy(toy.root), resolved(toy, "toy/table1:gaussian_noise:psnr"))
+        links = chain.follow(read_working_copy(toy.root), resolved(toy, "toy/table1:gaussian_noise:psnr"))
         assert [link.name for link in links] == ["table", "file"]
 
     def test_file_without_a_record_is_of_unknown_origin(self, toy):
         (toy.root / record_path(FACES)).unlink()
         text = toy.root / records.text_path("tiny")
         text.write_text("".join(line for line in text.open() if f'{{"outputs": {{"{FACES}"' not in line))
-        links = chain.follow(working_copy(toy.root), resolved(toy, "toy/table1"))
+        links = chain.follow(read_working_copy(toy.root), resolved(toy, "toy/table1"))
         assert [link.raw.split(":")[0] for link in links if FACES in link.files] == ["of unknown origin"]
 
     def test_chain_of_a_clone_without_any_file_of_the_build_is_whole(self, toy, tmp_path):
@@ -91,19 +91,19 @@ class TestChain:
         clone.root = tmp_path / "clone"
         names = ("toy/table1:fit:psnr", "toy/table1:gaussian_noise:psnr", CHECKPOINT)
         for name in names:
-            whole = chain.follow(working_copy(toy.root), resolved(toy, name))
-            assert chain.follow(working_copy(clone.root), resolved(clone, name)) == whole
+            whole = chain.follow(read_working_copy(toy.root), resolved(toy, name))
+            assert chain.follow(read_working_copy(clone.root), resolved(clone, name)) == whole
         (cell,) = resolved(clone, names[0]).cells
         assert "dvc pull" in cell.facts["reason"]
 
     def test_job_that_ran_since_the_build_was_recorded_is_in_the_chain(self, toy):
         toy.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("scale",), '{"psnr": 30}')
-        assert working_copy(toy.root).maker(METRICS).params == {"scale": "tiny"}
+        assert read_working_copy(toy.root).maker(METRICS).params == {"scale": "tiny"}
 
     def test_json_of_a_chain_holds_runs_files_parameters_and_packages(self, toy):
         name = resolved(toy, "toy/table1:fit:psnr")
-        links = chain.follow(working_copy(toy.root), name)
-        plain = json.loads(json.dumps(chain.tree(name, "tiny", links, {"run of method": "1a2b"})))
+        links = chain.follow(read_working_copy(toy.root), name)
+        plain = json.loads(json.dumps(chain.chain_to_json(name, "tiny", links, {"run of method": "1a2b"})))
         method = plain["links"][2]
         assert method["mlflow_run"] == "1a2b"
         assert plain["links"][0]["mlflow_run"] == ""
@@ -160,7 +160,7 @@ class TestVerify:
         assert (broken.path, "src/train.py" in broken.what) == (CHECKPOINT, True)
 
     def test_a_missing_record_of_snakemake_is_no_break_because_the_text_has_it(self, toy):
-        (toy.root / provenance.path_of(CHECKPOINT)).unlink()
+        (toy.root / provenance.circumstances_path(CHECKPOINT)).unlink()
         (toy.root / record_path(FACES)).unlink()
         assert verify.verify(toy.root).breaks == ()
 
@@ -173,7 +173,7 @@ class TestVerify:
 
     def test_forged_bytes_and_records_are_detected_with_the_text(self, toy):
         toy.write(TABLE, "forged")
-        path = toy.root / provenance.path_of(TABLE)
+        path = toy.root / provenance.circumstances_path(TABLE)
         circumstances = json.loads(path.read_text())
         circumstances["outputs"][TABLE] = toy.hash(TABLE)
         path.write_text(json.dumps(circumstances))
@@ -204,30 +204,30 @@ class TestVerify:
 class TestProvenance:
     def test_circumstances_are_written_beside_the_first_output(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        provenance.write({"data/a.zip": "1a", "data/a.parquet": "2b"}, 100.0, "r1", 2)
+        provenance.write_circumstances({"data/a.zip": "1a", "data/a.parquet": "2b"}, 100.0, "r1", 2)
         (path,) = (tmp_path / provenance.FOLDER).rglob("*.json")
-        assert path == tmp_path / provenance.path_of("data/a.zip")
+        assert path == tmp_path / provenance.circumstances_path("data/a.zip")
         circumstances = json.loads(path.read_text())
         assert circumstances["outputs"] == {"data/a.zip": "1a", "data/a.parquet": "2b"}
         assert circumstances["started"] == "1970-01-01T00:01:40+00:00"
-        assert circumstances["machine"] == provenance.machine()
+        assert circumstances["machine"] == provenance.describe_machine()
 
     def test_environment_lists_installed_packages_and_its_hash_changes_with_them(self, tmp_path, monkeypatch):
         from importlib.metadata import version
 
-        environment = provenance.environment()
+        environment = provenance.describe_environment()
         assert environment["packages"]["numpy"] == version("numpy")
         assert environment["packages"]["facenet-pytorch"]
         (tmp_path / "another_package-1.0.dist-info").mkdir()
         monkeypatch.syspath_prepend(str(tmp_path))
-        other = provenance.environment()
+        other = provenance.describe_environment()
         assert other["packages"]["another-package"] == "1.0"
         assert other["sha256"] != environment["sha256"]
 
     def test_machine_record_holds_the_hardware_and_no_host_name(self):
         import socket
 
-        machine = provenance.machine()
+        machine = provenance.describe_machine()
         assert machine["cores"] > 0
         assert machine["processor"]
         assert socket.gethostname() not in json.dumps(machine).split()
@@ -244,9 +244,9 @@ class TestProvenance:
             given = Namespace(params=Slice({}), outputs=[Path(name)], inputs=[], code=None, threads=3)
             monkeypatch.setattr(process, "find_current", lambda rank=rank: process.ALONE._replace(rank=rank, count=2))
             program.main(name, given, lambda run, name=name: Path(name).write_text(run.id))
-        circumstances = json.loads(provenance.path_of("first").read_text())
+        circumstances = json.loads(provenance.circumstances_path("first").read_text())
         run_hash = hashlib.md5(circumstances["run"].encode(), usedforsecurity=False).hexdigest()
         assert circumstances["outputs"] == {"first": run_hash}
-        assert circumstances["machine"] == provenance.machine()
+        assert circumstances["machine"] == provenance.describe_machine()
         assert circumstances["threads"] == 3
-        assert not provenance.path_of("second").exists()
+        assert not provenance.circumstances_path("second").exists()

@@ -146,7 +146,7 @@ def test_circumstances_say_if_a_gpu_was_not_deterministic(monkeypatch, knob, gpu
         inputs.device()
         for name, answer in (("is_initialized", True), ("device_count", 1), ("get_device_name", "H100")):
             monkeypatch.setattr(torch.cuda, name, lambda *_, answer=answer: answer)
-        assert provenance.machine()["gpu"] == gpu
+        assert provenance.describe_machine()["gpu"] == gpu
 
 
 def test_photographs_declare_the_knob_of_their_scale(root, tiny, monkeypatch):

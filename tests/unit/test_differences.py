@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from masquerade.assets import lock
 from masquerade.core import discovery
 from masquerade.lineage import crate, difference, licenses, provenance, revision
-from masquerade.lineage.history import LineageError, working_copy
+from masquerade.lineage.history import LineageError, read_working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.params import loading
 from toy_lineage import CHECKPOINT, CSV, FACES, METRICS, PRINTED, ROOT, TABLE, Toy
@@ -37,16 +37,16 @@ class TestDifference:
     CELL = "toy/table1:fit:psnr"
 
     def compare(self, toy: Toy, name: str = CELL) -> difference.Difference:
-        return difference.compare(revision.at("HEAD", toy.root), working_copy(toy.root), name)
+        return difference.compare(revision.read_revision("HEAD", toy.root), read_working_copy(toy.root), name)
 
     @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
     @given(tree=st.dictionaries(st.text("abc", min_size=1), trees, max_size=4))
     def test_a_tree_does_not_differ_from_itself(self, tree):
-        assert difference.changes(tree, copy.deepcopy(tree)) == []
+        assert difference.list_changes(tree, copy.deepcopy(tree)) == []
 
     def test_changes_are_listed_as_leaves_with_dotted_keys(self):
         old, new = {"a": {"b": 1, "c": 2}, "d": None}, {"a": {"b": 1, "c": 3, "e": 4}}
-        assert [str(change) for change in difference.changes(old, new)] == [
+        assert [str(change) for change in difference.list_changes(old, new)] == [
             "a.c: 2 -> 3", "a.e: absent -> 4", "d: absent -> absent"
         ]  # fmt: skip
 
@@ -95,7 +95,7 @@ class TestDifference:
     def test_environment_is_the_cause_if_nothing_else_changed(self, toy, monkeypatch):
         toy.commit()
         toy.job("method", "train", [CHECKPOINT], [FACES], ("methods.fit.params",), "weights of another torch")
-        path = toy.root / provenance.path_of(CHECKPOINT)
+        path = toy.root / provenance.circumstances_path(CHECKPOINT)
         path.write_text(path.read_text().replace("2.13.0", "2.14.0").replace('"gpu": ""', '"gpu": "H200"'))
         (cause,) = self.compare(toy).causes
         assert (cause.job, cause.kind) == (CHECKPOINT, "environment")
@@ -117,28 +117,28 @@ class TestDifference:
 
     def test_repository_of_another_user_is_named_with_the_remedy_of_git(self, toy, monkeypatch):
         toy.commit()
-        assert revision.refusal(toy.root) == ""
+        assert revision.explain_refusal(toy.root) == ""
         monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
         monkeypatch.setenv("LC_ALL", "C")
-        reason = revision.refusal(toy.root)
+        reason = revision.explain_refusal(toy.root)
         assert "detected dubious ownership" in reason
         assert f"Run `git config --global --add safe.directory {toy.root}`." in reason
         with pytest.raises(LineageError, match="Run `git config"):
-            revision.at("HEAD", toy.root)
+            revision.read_revision("HEAD", toy.root)
 
     def test_folder_without_git_needs_no_remedy(self, tmp_path):
-        assert revision.refusal(tmp_path) == ""
+        assert revision.explain_refusal(tmp_path) == ""
 
     def test_error_for_a_revision_without_a_build_says_what_to_do(self, toy):
         toy.commit()
         toy.git("rm", "--cached", "--quiet", "-r", "records")
         toy.git("commit", "--quiet", "--message", "not built")
         with pytest.raises(LineageError, match="snakemake all"):
-            revision.at("HEAD", toy.root)
+            revision.read_revision("HEAD", toy.root)
         with pytest.raises(LineageError, match="no revision 'HEAD~9'"):
-            revision.at("HEAD~9", toy.root)
+            revision.read_revision("HEAD~9", toy.root)
         with pytest.raises(LineageError, match="no revision '--all'"):
-            revision.at("--all", toy.root)
+            revision.read_revision("--all", toy.root)
 
     def test_address_that_is_in_neither_build_is_refused(self, toy):
         toy.commit()

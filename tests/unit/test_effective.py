@@ -33,16 +33,19 @@ def test_change_of_a_parameter_is_hidden_only_if_it_has_no_effect(base, over):
     for leaf in leaves(base):
         changed = with_other(base, leaf)
         matters = overlays.overlay(changed, over) != overlays.overlay(base, over)
-        assert any(f"{leaf}.".startswith(f"{key}.") for key in overlays.hidden_changes(base, changed, over)) != matters
+        assert (
+            any(f"{leaf}.".startswith(f"{key}.") for key in overlays.find_hidden_changes(base, changed, over))
+            != matters
+        )
 
 
 def test_warning_for_a_hidden_change_names_the_file_and_the_command():
     now = {**BASE, "steps": 3, "losses": {"identity": 7.0, "pixels": 1.0}}
-    assert overlays.hidden_changes(BASE, now, OVER) == {"steps": 3}
+    assert overlays.find_hidden_changes(BASE, now, OVER) == {"steps": 3}
     with pytest.raises(ParameterError, match=r"'steps' was changed, but scales/tiny.yaml sets it") as error:
-        overlays.check(BASE, now, OVER, "scales/tiny.yaml")
+        overlays.check_hidden_changes(BASE, now, OVER, "scales/tiny.yaml")
     assert "dvc exp run -S 'scales/tiny.yaml:steps=3'" in str(error.value)
-    overlays.check(BASE, {**BASE, "losses": {"identity": 7.0, "pixels": 1.0}}, OVER, "scales/tiny.yaml")
+    overlays.check_hidden_changes(BASE, {**BASE, "losses": {"identity": 7.0, "pixels": 1.0}}, OVER, "scales/tiny.yaml")
 
 
 SCALARS = {
@@ -54,7 +57,7 @@ SCALARS = {
 
 @pytest.mark.parametrize("text", SCALARS)
 def test_a_value_is_the_one_of_yaml_1_2(text):
-    value = yaml_files.parse(f"knob: {text}", "params.yaml")["knob"]
+    value = yaml_files.parse_yaml(f"knob: {text}", "params.yaml")["knob"]
     assert (value, type(value)) == (SCALARS[text], type(SCALARS[text]))
 
 
@@ -63,7 +66,7 @@ def test_any_text_is_read_as_dvc_reads_it(text):
     from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
 
     try:
-        ours = yaml_files.parse(f"knob: {text}", "params.yaml")
+        ours = yaml_files.parse_yaml(f"knob: {text}", "params.yaml")
     except ParameterError as error:
         ours = None if "is not valid YAML" in str(error) else error
     if isinstance(ours, ParameterError):
@@ -78,8 +81,8 @@ def test_any_text_is_read_as_dvc_reads_it(text):
 def test_what_is_written_is_read_as_the_same_values_by_both_engines(tree):
     from dvc.utils.serialize import parse_yaml
 
-    assert yaml_files.parse(yaml_files.text(tree), "records/mini.yaml") == tree
-    assert parse_yaml(yaml_files.text(tree), "records/mini.yaml") == tree
+    assert yaml_files.parse_yaml(yaml_files.format_yaml(tree), "records/mini.yaml") == tree
+    assert parse_yaml(yaml_files.format_yaml(tree), "records/mini.yaml") == tree
 
 
 def test_parameters_are_read_as_dvc_writes_them(tmp_path):
@@ -92,16 +95,16 @@ def test_parameters_are_read_as_dvc_writes_them(tmp_path):
     with modify_yaml(str(file)) as data:
         for key, values in tree.items():
             data[key] = values
-    assert yaml_files.read(file) == tree
-    assert [type(value) for value in yaml_files.read(file)["numbers"]] == [float, float, float, int, int]
+    assert yaml_files.read_yaml(file) == tree
+    assert [type(value) for value in yaml_files.read_yaml(file)["numbers"]] == [float, float, float, int, int]
 
 
 def test_effective_file_holds_the_tree_and_keeps_its_time_if_nothing_changed(root, tmp_path):
     parameters = loading.load(root, "tiny")
-    file = overlays.write(parameters.tree, tmp_path / "here" / "params.yaml")
-    assert yaml_files.read(file) == parameters.tree
+    file = overlays.write_tree(parameters.tree, tmp_path / "here" / "params.yaml")
+    assert yaml_files.read_yaml(file) == parameters.tree
     before = file.stat().st_mtime_ns
-    overlays.write(parameters.tree, file)
+    overlays.write_tree(parameters.tree, file)
     assert file.stat().st_mtime_ns == before
 
 

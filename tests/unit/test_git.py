@@ -46,13 +46,13 @@ def copy(tmp_path, monkeypatch) -> Path:
 def test_a_copy_without_git_inside_another_repository_has_an_unknown_commit(copy, recorded_commit, monkeypatch):
     assert recorded_commit() == "unknown"
     monkeypatch.setattr(repository, "SOURCES", copy)
-    assert repository.commit() == "unknown"
+    assert repository.read_commit() == "unknown"
 
 
 def test_a_copy_without_git_inside_another_repository_has_no_revisions_and_no_merge(copy):
     with pytest.raises(LineageError, match=r"copy has no \.git, so it has no revisions"):
-        revision.at("HEAD", copy)
-    assert revision.refusal(copy) == ""
+        revision.read_revision("HEAD", copy)
+    assert revision.explain_refusal(copy) == ""
     with pytest.raises(NotRecorded, match="no merge is under way"):
         versioning._sides()
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import generated
-from masquerade.cli import installation
+from masquerade.cli import doctor
 from masquerade.training import cards
 from repository import sources
 
@@ -62,13 +62,13 @@ def test_a_file_that_follows_from_others_is_theirs(root, name):
 def test_conda_describes_the_same_environment(root):
     conda = yaml.safe_load((root / "environment.yml").read_text())["dependencies"]
     listed = next(item["pip"] for item in conda if isinstance(item, dict))
-    assert pins(listed) == pins(locked(root, installation.LOCK) + locked(root, installation.CUDA_LOCK))
+    assert pins(listed) == pins(locked(root, doctor.LOCK) + locked(root, doctor.CUDA_LOCK))
     assert "python=3.11" in conda
     assert listed[-1] == "--editable ."
 
 
 def test_every_requirement_is_pinned_exactly(root):
-    for lock, least in ((installation.LOCK, 100), (installation.CUDA_LOCK, 10), ("requirements-docs.lock", 10)):
+    for lock, least in ((doctor.LOCK, 100), (doctor.CUDA_LOCK, 10), ("requirements-docs.lock", 10)):
         lines = [line for line in locked(root, lock) if line and line[0] != "#"]
         assert len(pins(lines)) == len(lines) > least
 
@@ -77,7 +77,7 @@ def test_installed_packages_are_those_of_the_locks(root):
     from importlib.metadata import distributions
 
     installed = {re.sub(r"[-_.]+", "-", item.name).lower(): item.version.split("+")[0] for item in distributions()}
-    locked_pins = pins([line for lock in installation.locks() for line in locked(root, lock)])
+    locked_pins = pins([line for lock in (doctor.LOCK,) for line in locked(root, lock)])
     assert {name: installed.get(name) for name in locked_pins} == locked_pins
 
 

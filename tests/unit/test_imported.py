@@ -381,14 +381,14 @@ def test_imported_set_is_a_cell_of_only_its_dataset_and_one_seed(repository):
     registry_file = repository / "scales" / "tiny.yaml"
     registry_file.write_text(registry_file.read_text() + "seeds: [3, 4]\n")
     parameters = loading.load(repository, "tiny")
-    planned = matrix.cells(parameters)
+    planned = matrix.plan_cells(parameters)
     mine = [cell for cell in planned if cell.method == "deepprivacy_official"]
     assert mine == [matrix.Cell("synthetic_hq", "deepprivacy_official", "default", 3)]
     requested = [
         ("synthetic_wild", "deepprivacy_official", "default"),
         ("synthetic_hq", "deepprivacy_official", "default"),
     ]
-    reasons = matrix.skipped(parameters, requested, matrix.by_setting(planned))
+    reasons = matrix.explain_skipped(parameters, requested, matrix.group_by_setting(planned))
     assert reasons == {requested[0]: "no pictures of deepprivacy_official/default were imported for synthetic_wild"}
     assert matrix.runs_once("deepprivacy_official")
 

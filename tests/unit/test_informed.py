@@ -8,7 +8,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.params import matrix
 from masquerade.params.informed import AttackedPeople, InformedSettings
 from masquerade.params.paths import Paths
-from masquerade.params.slices import Slice, protocol_keys
+from masquerade.params.slices import Slice, list_protocol_keys
 from masquerade.pipeline import informed
 from masquerade.pipeline.rule_inputs import AttackerInputs
 
@@ -22,11 +22,11 @@ def cell(pair, seed=0):
 
 @pytest.fixture(scope="module")
 def inputs(tiny):
-    return AttackerInputs(tiny, matrix.cells(tiny, as_if_placed=True), Paths("tiny"))
+    return AttackerInputs(tiny, matrix.plan_cells(tiny, as_if_placed=True), Paths("tiny"))
 
 
 def test_cell_has_its_own_numbers_of_people_and_pictures(tiny):
-    keys = [key.format(method="fawkes", variant="default") for key in protocol_keys("informed")]
+    keys = [key.format(method="fawkes", variant="default") for key in list_protocol_keys("informed")]
     values = Slice.of(tiny, keys).values
     shared = Slice(values).settings("informed", InformedSettings, "fawkes", "default")
     assert (shared.people, shared.pictures, shared.held_out) == (0, 0, tiny.informed.held_out)
@@ -88,4 +88,4 @@ def test_cell_of_a_dataset_without_people_of_the_attackers_is_refused_by_name(ti
     cells = {"synthetic_wild": ["original/control"]}
     parameters = tiny.model_copy(update={"informed": tiny.informed.model_copy(update={"cells": cells})})
     with pytest.raises(ParameterError, match=r"cells names synthetic_wild, .* Move its patterns to synthetic_hq"):
-        AttackerInputs(parameters, matrix.cells(tiny, as_if_placed=True), Paths("tiny"))
+        AttackerInputs(parameters, matrix.plan_cells(tiny, as_if_placed=True), Paths("tiny"))

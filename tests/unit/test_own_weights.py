@@ -28,7 +28,7 @@ def adopt_method(root: Path, name: str) -> Path:
 
 def change_card(root: Path, name: str, **changes) -> None:
     file = root / cards.card_path(name)
-    file.write_text(yaml.safe_dump({**yaml_files.read(file), **changes}))
+    file.write_text(yaml.safe_dump({**yaml_files.read_yaml(file), **changes}))
 
 
 class TestRounding:

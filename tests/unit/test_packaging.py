@@ -168,32 +168,32 @@ class TestOutsideOfAClone:
         return root
 
     def test_photographs_take_what_the_wheel_carries(self, carried):
-        assert repository.find() == repository.find(Path()) == carried
+        assert repository.find_repository() == repository.find_repository(Path()) == carried
         assert masquerade.load("gaussian_noise").title == "Noise (gaussian_noise/strong)"
 
     def test_params_yaml_of_another_program_is_no_clone(self, carried):
         Path("params.yaml").write_text("train: {epochs: 3}\n")  # DVC names its parameters so
-        assert repository.find() == carried
+        assert repository.find_repository() == carried
 
     def test_without_a_wheel_it_is_the_clone_of_the_code(self, carried, monkeypatch):
         monkeypatch.setattr(repository, "CARRIED", carried / "nowhere")
-        assert repository.find() == ROOT
+        assert repository.find_repository() == ROOT
 
     def test_nothing_is_written_beside_the_installed_code(self, carried, tmp_path):
         version = PROJECT["project"]["version"]
-        folder = repository.scratch(carried)
+        folder = repository.find_cache_folder(carried)
         assert folder.is_dir()
         assert folder.parent == tmp_path / "cache/masquerade"
         assert folder.name.endswith("-0123456789ab")
-        assert folder.name.startswith(repository.release())
-        assert repository.scratch(ROOT) == ROOT / ".masquerade"
-        assert version in (repository.release(), version)
+        assert folder.name.startswith(repository.read_version())
+        assert repository.find_cache_folder(ROOT) == ROOT / ".masquerade"
+        assert version in (repository.read_version(), version)
 
     def test_a_cache_that_cannot_be_made_is_named_with_the_remedy(self, carried, tmp_path, monkeypatch):
         (tmp_path / "file").touch()
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
         with pytest.raises(ParameterError, match=r"file/masquerade/.*Let XDG_CACHE_HOME name a folder"):
-            repository.scratch(carried)
+            repository.find_cache_folder(carried)
 
     @pytest.mark.parametrize("command", [
         "params show", "params check", "matrix", "plan", "weights list", "assets list",
@@ -231,4 +231,4 @@ def test_the_version_names_the_commit(monkeypatch, tmp_path, capsys):
         commit = head.stdout.strip()
     assert re.fullmatch(rf"masquerade \d+\.\d+\.\d+ \(commit {commit}\+?\)\n", printed)
     monkeypatch.setattr(repository, "SOURCES", tmp_path)
-    assert repository.commit() == "unknown"
+    assert repository.read_commit() == "unknown"

@@ -161,7 +161,7 @@ def test_slice_holds_only_the_requested_keys(tiny):
 
 
 def test_schema_is_closed():
-    schema = json.loads(schema_module.schema_text())
+    schema = json.loads(schema_module.format_schema())
     objects = [schema, *schema["$defs"].values()]
     open_ones = [
         item.get("title") for item in objects if item.get("properties") and item.get("additionalProperties", True)
@@ -205,7 +205,7 @@ def test_ablation_differs_from_its_method_only_in_the_named_knobs(repository):
     from masquerade.methods.cao21 import Cao21
 
     knobs = parameters.tree["methods"]["cao21"]["params"]
-    trained = params.trained_with(Cao21, knobs, parameters.ablations("cao21")["d_9"])
+    trained = params.build_training_params(Cao21, knobs, parameters.ablations("cao21")["d_9"])
     assert trained.model_dump(mode="json", exclude_none=True) == knobs | {"same_pairs": 0.5}
 
 
@@ -238,7 +238,7 @@ def test_an_overlay_is_put_on_the_overlay_of_its_base(repository):
     lower, upper = loading.load(repository, "lower"), loading.load(repository, "upper")
     assert (lower.caution, lower.measure.batch, upper.caution, upper.measure.batch) == ("lower", 11, "upper", 10)
     assert upper.backbones == lower.backbones == loading.load(repository, "tiny").backbones
-    assert list(loading.layers_of("upper", repository)) == [
+    assert list(loading.read_layers("upper", repository)) == [
         "scales/tiny.yaml",
         "scales/lower.yaml",
         "scales/upper.yaml",
@@ -279,16 +279,18 @@ def test_null_removes_what_the_base_sets(repository):
 
 @pytest.mark.parametrize("scale", ["mini", "evening"])
 def test_a_value_stands_in_the_scale_that_sets_it_and_not_again_above_it(root, scale):
-    below = yaml_files.read(root / "params.yaml")
-    for file, layer in loading.layers_of(scale, root).items():
-        assert [key for key, value in origins.leaves(layer) if overlays.at(below, key) == value] == [], file
+    below = yaml_files.read_yaml(root / "params.yaml")
+    for file, layer in loading.read_layers(scale, root).items():
+        assert [key for key, value in origins.list_leaves(layer) if overlays.find_value(below, key) == value] == [], (
+            file
+        )
         below = overlays.overlay(below, layer)
 
 
 def test_origin_names_the_file_that_sets_a_value_and_those_that_it_replaced(repository):
     based(repository, upper="lower", lower="tiny")
     values = {"scales/upper.yaml": 10, "scales/lower.yaml": 11, "scales/tiny.yaml": 4, "params.yaml": 32}
-    found = origins.origins("measure.batch", repository, "upper")
+    found = origins.find_origins("measure.batch", repository, "upper")
     assert found == {"measure.batch": values}
     assert list(found["measure.batch"]) == list(values), "the file that decides stands first"
 
@@ -296,11 +298,11 @@ def test_origin_names_the_file_that_sets_a_value_and_those_that_it_replaced(repo
 def test_origins_of_a_block_hold_each_value_that_takes_effect_and_each_that_is_removed(repository):
     tree = {"people": {"methods": 0.1}, "methods": {"fit": None}, "seeds": [0, 1]}
     (repository / "scales/mine.yaml").write_text(yaml.safe_dump(tree))
-    shares = origins.origins("people", repository, "mine")
+    shares = origins.find_origins("people", repository, "mine")
     assert shares["people.methods"] == {"scales/mine.yaml": 0.1, "params.yaml": 0.17}
     assert shares["people.judges"] == {"params.yaml": 0.3}
-    removed = origins.origins("methods.fit", repository, "mine")
-    assert origins.origins("methods.fit.params.steps", repository, "mine") == removed
+    removed = origins.find_origins("methods.fit", repository, "mine")
+    assert origins.find_origins("methods.fit.params.steps", repository, "mine") == removed
     (gone,) = removed.values()
     assert gone["scales/mine.yaml"] is None
     assert gone["params.yaml"]["params"]["steps"] == 284000
@@ -308,19 +310,19 @@ def test_origins_of_a_block_hold_each_value_that_takes_effect_and_each_that_is_r
 
 def test_origin_of_an_unknown_key_is_an_error_that_gives_the_nearest(repository):
     with pytest.raises(ParameterError, match=r"'image' has no key 'sise' at scale mini. Did you mean 'size'"):
-        origins.origins("image.sise", repository, "mini")
+        origins.find_origins("image.sise", repository, "mini")
     with pytest.raises(ParameterError, match=r"no parameter 'imge' at scale mini. Did you mean 'image'"):
-        origins.origins("imge.size", repository, "mini")
+        origins.find_origins("imge.size", repository, "mini")
     with pytest.raises(ParameterError, match=r"'image.size' has no key 'x' at scale mini. It is a value"):
-        origins.origins("image.size.x", repository, "mini")
+        origins.find_origins("image.size.x", repository, "mini")
 
 
 @pytest.mark.parametrize("scale", ["mini", "paper_1024"])
 def test_the_first_file_of_an_origin_sets_the_value_that_takes_effect(root, scale):
     tree = loading.load(root, scale).tree
     for block in ("compute", "backbones", "methods"):
-        for key, values in origins.origins(block, root, scale).items():
-            value = overlays.at(tree, key)
+        for key, values in origins.find_origins(block, root, scale).items():
+            value = overlays.find_value(tree, key)
             assert next(iter(values.values())) == (None if value is overlays.MISSING else value), key
 
 

@@ -133,9 +133,9 @@ class TestTerms:
         assert parameters.caution == parameters.typed.caution
 
     def test_the_license_follows_from_the_terms(self):
-        assert licenses.of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"
-        assert licenses.of_faces("generated_hq", drawn=True, terms=random_face.TERMS) == licenses.RESTRICTED
-        assert licenses.of_networks("") == licenses.OURS
+        assert licenses.license_of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"
+        assert licenses.license_of_faces("generated_hq", drawn=True, terms=random_face.TERMS) == licenses.RESTRICTED
+        assert licenses.license_of_networks("") == licenses.OURS
 
 
 def test_params_check_names_a_missing_package(root, monkeypatch, capsys):

@@ -62,13 +62,13 @@ def test_every_measurement_of_this_repository_is_of_a_row_of_a_plan(root):
 
 
 def test_the_plan_has_as_many_jobs_as_the_matrix(tiny, root):
-    runnable = [cell for cell in matrix.cells(tiny) if cell.runnable]
+    runnable = [cell for cell in matrix.plan_cells(tiny) if cell.runnable]
     jobs = {}
     for row in planned(tiny, root).values():
         jobs[row.rule] = jobs.get(row.rule, 0) + row.jobs
     assert jobs["anonymize"] == jobs["measure"] == jobs["metrics"] == len(runnable)
     assert jobs["backbone"] == len(tiny.backbones)
-    assert jobs["recover"] == len(matrix.matching(runnable, tiny.recovery.cells))
+    assert jobs["recover"] == len(matrix.select_matching(runnable, tiny.recovery.cells))
     attackers = AttackerInputs(tiny, runnable, Paths(tiny.scale))
     assert jobs["anonymize_attackers"] == len(attackers.archives())
     assert 2 * jobs["attacker"] == len(attackers.trainings())  # a checkpoint and its quality

@@ -12,7 +12,7 @@ from masquerade.cli import imported
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import versioning
 from masquerade.params import loading, sharing
-from masquerade.params.yaml_files import read, text
+from masquerade.params.yaml_files import format_yaml, read_yaml
 
 REAL = {"casia_webface", "celeba", "celeba_hq", "ffhq", "folder", "lfw"}
 
@@ -24,9 +24,9 @@ def parameters(root, tmp_path):
     (tmp_path / "scales/tiny.yaml").write_bytes((root / "scales/tiny.yaml").read_bytes())
 
     def load(change=lambda tree: None):
-        tree = read(root / "params.yaml")
+        tree = read_yaml(root / "params.yaml")
         change(tree)
-        (tmp_path / "params.yaml").write_text(text(tree))
+        (tmp_path / "params.yaml").write_text(format_yaml(tree))
         return loading.load(tmp_path, "tiny")
 
     return load
@@ -40,8 +40,8 @@ def test_every_dataset_of_real_people_is_private_unless_params_yaml_names_it(par
 
 
 def test_an_evaluated_dataset_is_private_if_galleries_show_private_people():
-    assert sharing.private_datasets((), "celeba_hq", ["synthetic_wild"]) == REAL | {"synthetic_wild"}
-    assert sharing.private_datasets(["celeba_hq"], "celeba_hq", ["synthetic_wild"]) == REAL - {"celeba_hq"}
+    assert sharing.list_private_datasets((), "celeba_hq", ["synthetic_wild"]) == REAL | {"synthetic_wild"}
+    assert sharing.list_private_datasets(["celeba_hq"], "celeba_hq", ["synthetic_wild"]) == REAL - {"celeba_hq"}
 
 
 @pytest.mark.parametrize(("path", "expected"), [
@@ -52,19 +52,19 @@ def test_an_evaluated_dataset_is_private_if_galleries_show_private_people():
     ("data/mini/fakes.safetensors", False), ("checkpoints/mini/methods/falco/0.safetensors", False),
 ])  # fmt: skip
 def test_all_that_is_made_of_single_faces_of_a_private_dataset_stays(path, expected):
-    assert sharing.stays(path, {"folder"}) == expected
+    assert sharing.is_private(path, {"folder"}) == expected
 
 
 def test_a_job_that_is_told_nothing_treats_all_real_people_as_private(monkeypatch):
     monkeypatch.delenv(sharing.VARIABLE, raising=False)
-    assert sharing.declared() == REAL
+    assert sharing.read_declared() == REAL
     monkeypatch.setenv(sharing.VARIABLE, "")
-    assert sharing.declared() == set()
+    assert sharing.read_declared() == set()
 
 
 def test_dvcignore_in_git_names_the_files_of_every_private_dataset(root, tmp_path):
     (tmp_path / ".dvcignore").write_bytes((root / ".dvcignore").read_bytes())
-    assert not sharing.ignore(sharing.private_datasets(), tmp_path)
+    assert not sharing.write_dvcignore(sharing.list_private_datasets(), tmp_path)
     assert (tmp_path / ".dvcignore").read_bytes() == (root / ".dvcignore").read_bytes()
 
 

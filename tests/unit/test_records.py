@@ -72,12 +72,16 @@ class TestText:
 
     @given(base=builds, ours=builds)
     def test_merge_with_an_unchanged_side_is_the_other_side(self, base, ours):
-        assert records.merged(base, ours, base) == records.merged(base, base, ours) == records.merged(base, ours, ours)
-        assert records.merged(base, ours, base) == ours
+        assert (
+            records.merge_records(base, ours, base)
+            == records.merge_records(base, base, ours)
+            == records.merge_records(base, ours, ours)
+        )
+        assert records.merge_records(base, ours, base) == ours
 
     @given(base=builds, ours=builds, theirs=builds)
     def test_merge_takes_each_job_from_the_side_that_changed_it_and_ours_if_both_did(self, base, ours, theirs):
-        merged = records.merged(base, ours, theirs).jobs
+        merged = records.merge_records(base, ours, theirs).jobs
         for key in {*base.jobs, *ours.jobs, *theirs.jobs}:
             side = theirs if ours.jobs.get(key) == base.jobs.get(key) else ours
             assert merged.get(key) == side.jobs.get(key)
@@ -93,13 +97,13 @@ class TestText:
 
 class TestSettle:
     def test_a_clone_gets_every_record_from_the_text_and_then_has_nothing_to_settle(self, toy, clone):
-        assert "5 files came with git and DVC" in local_records.settle("tiny", clone.root)
+        assert "5 files came with git and DVC" in local_records.sync_records("tiny", clone.root)
         for name in BUILT:
             assert snakemake_record(clone, name) == snakemake_record(toy, name)
-        assert json.loads((clone.root / provenance.path_of(TABLE)).read_text()) == json.loads(
-            (toy.root / provenance.path_of(TABLE)).read_text()
+        assert json.loads((clone.root / provenance.circumstances_path(TABLE)).read_text()) == json.loads(
+            (toy.root / provenance.circumstances_path(TABLE)).read_text()
         )
-        assert local_records.settle("tiny", clone.root) == ""
+        assert local_records.sync_records("tiny", clone.root) == ""
         assert marked(clone) == set()
 
     @pytest.mark.parametrize("name", BUILT)
@@ -107,16 +111,16 @@ class TestSettle:
     def test_a_forged_or_truncated_file_is_marked_and_not_recorded(self, toy, name, content):
         toy.write(name, content)
         with pytest.raises(NotRecorded, match=name):
-            local_records.keep("tiny", toy.root)
+            local_records.write_records("tiny", toy.root)
         assert marked(toy) == {name}
 
     def test_old_bytes_do_not_get_the_record_of_new_ones(self, toy):
         """A knob was changed, the checkpoint trained anew, and DVC brings the old bytes back."""
         old = (toy.root / CHECKPOINT).read_bytes()
         retrained(toy)
-        assert local_records.settle("tiny", toy.root) == ""
+        assert local_records.sync_records("tiny", toy.root) == ""
         (toy.root / CHECKPOINT).write_bytes(old)
-        assert "1 files came with git and DVC" in local_records.settle("tiny", toy.root)
+        assert "1 files came with git and DVC" in local_records.sync_records("tiny", toy.root)
         assert "methods.fit.params" in str(snakemake_record(toy, CHECKPOINT)["params"])
 
     def test_back_and_forth_between_two_commits_each_file_has_the_record_of_its_bytes(self, toy):
@@ -131,38 +135,38 @@ class TestSettle:
             for name, content in files[side].items():
                 if (toy.root / name).read_bytes() != content:
                     (toy.root / name).write_bytes(content)
-            local_records.settle("tiny", toy.root)
+            local_records.sync_records("tiny", toy.root)
             assert marked(toy) == set()
             assert (snakemake_record(toy, CHECKPOINT) == record["new"]) == (side == "new")
-            assert local_records.settle("tiny", toy.root) == ""
+            assert local_records.sync_records("tiny", toy.root) == ""
 
     def test_a_job_of_which_one_file_changed_keeps_its_record_whole(self, toy):
         """Git goes back and DVC does not: the table is new, its page has the same bytes in both commits."""
         toy.job("table", "table", [TABLE, PAGE], [METRICS, PRINTED], ("seeds",), CSV)
         toy.write(TABLE, CSV + "\n")
-        path = toy.root / provenance.path_of(TABLE)
+        path = toy.root / provenance.circumstances_path(TABLE)
         path.write_text(path.read_text().replace(toy.hash(PAGE), toy.hash(TABLE), 1))
         new = snakemake_record(toy, TABLE)
         text = toy.root / records.text_path("tiny")
         text.write_text(text.read_text().replace('"run of faces"', '"another run"'))  # git brings another text
-        local_records.settle("tiny", toy.root)
+        local_records.sync_records("tiny", toy.root)
         assert snakemake_record(toy, TABLE) == snakemake_record(toy, PAGE) == new
         assert marked(toy) == set()
 
     def test_same_bytes_of_other_parameters_keep_their_new_record_until_git_brings_another_text(self, toy):
         retrained(toy, content="weights")
-        local_records.settle("tiny", toy.root)
+        local_records.sync_records("tiny", toy.root)
         assert "methods.fit.params" not in str(snakemake_record(toy, CHECKPOINT)["params"])
         text = toy.root / records.text_path("tiny")
         text.write_text(text.read_text().replace('"run of table"', '"another run of table"'))
-        local_records.settle("tiny", toy.root)
+        local_records.sync_records("tiny", toy.root)
         assert "methods.fit.params" in str(snakemake_record(toy, CHECKPOINT)["params"])
 
     def test_bytes_that_dvc_brought_back_after_a_killed_job_are_whole(self, toy):
         mark = toy.root / incomplete_path(CHECKPOINT)
         mark.parent.mkdir(parents=True)
         mark.write_text("{}")
-        assert local_records.settle("tiny", toy.root) == ""
+        assert local_records.sync_records("tiny", toy.root) == ""
         assert marked(toy) == set()
 
     def test_unrecorded_file_of_an_interrupted_job_stays_marked(self, toy):
@@ -171,43 +175,43 @@ class TestSettle:
         mark.parent.mkdir(parents=True)
         mark.write_text("{}")
         with pytest.raises(NotRecorded, match="interrupted"):
-            local_records.keep("tiny", toy.root)
+            local_records.write_records("tiny", toy.root)
         assert marked(toy) == {CHECKPOINT}
 
     def test_a_running_build_is_left_alone(self, toy):
         toy.write(CHECKPOINT, "half")
         toy.write((snakemake_internals.LOCKS / "0.input.lock").as_posix(), "")
-        assert local_records.settle("tiny", toy.root) == ""
+        assert local_records.sync_records("tiny", toy.root) == ""
         assert marked(toy) == set()
 
     def test_deleted_records_come_back_from_the_text(self, toy):
         shutil.rmtree(toy.root / ".snakemake/metadata")
-        assert "5 files" in local_records.settle("tiny", toy.root)
-        assert local_records.settle("tiny", toy.root) == ""
+        assert "5 files" in local_records.sync_records("tiny", toy.root)
+        assert local_records.sync_records("tiny", toy.root) == ""
 
     def test_temporary_file_of_a_killed_job_is_no_file_of_the_build(self, toy):
         toy.write(str(Path(CHECKPOINT).with_name(".0.safetensors.part")), "half")
-        assert local_records.settle("tiny", toy.root) == ""
-        assert local_records.keep("tiny", toy.root) == 4
+        assert local_records.sync_records("tiny", toy.root) == ""
+        assert local_records.write_records("tiny", toy.root) == 4
 
 
 class TestKeep:
     def test_files_of_the_text_that_were_not_pulled_are_not_forgotten(self, clone):
         (clone.root / CHECKPOINT).unlink()
         with pytest.raises(NotRecorded, match="dvc pull"):
-            local_records.keep("tiny", clone.root, needed=BUILT)
+            local_records.write_records("tiny", clone.root, needed=BUILT)
 
     def test_job_that_the_graph_no_longer_has_is_forgotten_when_its_files_are_gone(self, toy):
         (toy.root / CHECKPOINT).unlink()
-        assert local_records.keep("tiny", toy.root, needed=set(BUILT) - {CHECKPOINT}) == 3
+        assert local_records.write_records("tiny", toy.root, needed=set(BUILT) - {CHECKPOINT}) == 3
 
     def test_missing_file_of_a_job_with_several_is_refused(self, toy):
         (toy.root / PAGE).unlink()
         with pytest.raises(NotRecorded, match=PAGE):
-            local_records.keep("tiny", toy.root)
+            local_records.write_records("tiny", toy.root)
 
     def test_records_of_other_scales_stay(self, toy):
         other = toy.root / records.text_path("mini")
         other.write_text("")
-        local_records.keep("tiny", toy.root)
+        local_records.write_records("tiny", toy.root)
         assert other.read_text() == ""

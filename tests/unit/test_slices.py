@@ -7,7 +7,7 @@ import pytest
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading
 from masquerade.params.blocks import RecoverySettings, StandIns
-from masquerade.params.slices import Slice, protocol_keys
+from masquerade.params.slices import Slice, list_protocol_keys
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_slice_of_a_rehearsal_holds_its_mark_beside_its_values():
 
 
 def test_values_of_one_variant_replace_those_of_the_block(parameters):
-    keys = [key.format(method="ifadit", variant="full") for key in protocol_keys("recovery")]
+    keys = [key.format(method="ifadit", variant="full") for key in list_protocol_keys("recovery")]
     values = Slice.of(parameters, keys).values | {"recovery.overrides.ifadit.full": {"pictures": 3}}
     shared = Slice(values).settings("recovery", RecoverySettings)
     assert shared.wrong_keys == parameters.recovery.wrong_keys
@@ -59,8 +59,8 @@ def test_block_in_one_value_and_in_values_of_its_own_are_the_same():
 
 
 def test_keys_of_a_protocol_exclude_those_that_only_select_cells():
-    assert "recovery.wrong_keys" in protocol_keys("recovery")
-    assert not [key for key in protocol_keys("recovery") if key.endswith(("cells", "judges"))]
+    assert "recovery.wrong_keys" in list_protocol_keys("recovery")
+    assert not [key for key in list_protocol_keys("recovery") if key.endswith(("cells", "judges"))]
 
 
 def test_module_is_built_with_its_parameters(parameters):

@@ -41,8 +41,12 @@ def test_jobs_of_a_group_are_counted_on_the_command_line_of_its_snakemake():
     assert '"--target-jobs"' in inspect.getsource(real)
     words = ["snakemake", "--target-jobs", "metrics:seed=0", "measure:seed=0", "--allowed-rules", "metrics", "measure"]
     group, build = SimpleNamespace(is_main_process=False), SimpleNamespace(is_main_process=True)
-    assert snakemake_internals.handed_jobs(group, words) == 2
-    assert snakemake_internals.handed_jobs(group, words[:1]) == snakemake_internals.handed_jobs(build, words) == 0
+    assert snakemake_internals.count_handed_jobs(group, words) == 2
+    assert (
+        snakemake_internals.count_handed_jobs(group, words[:1])
+        == snakemake_internals.count_handed_jobs(build, words)
+        == 0
+    )
 
 
 def test_benchmark_file_has_the_time_and_the_memory_of_the_job_itself(monkeypatch):
@@ -80,7 +84,7 @@ def test_record_of_an_output_is_where_snakemake_keeps_it(tmp_path, monkeypatch, 
     record = tmp_path / path
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_text("{}")
-    assert snakemake_internals.recorded_outputs(tmp_path) == {output}
+    assert snakemake_internals.list_recorded_outputs(tmp_path) == {output}
 
 
 def test_parameters_of_a_record_are_its_json_mapping():
@@ -88,7 +92,7 @@ def test_parameters_of_a_record_are_its_json_mapping():
         "rule": "r", "shellcmd": None, "code": None, "input": ["b", "a"], "input_checksums": {"a": "sha256:12"},
         "params": ["'text'", "'{\"x.y\": 1}'"], "conda_env": None, "starttime": 1.0, "endtime": 2.0,
     }  # fmt: skip
-    read = snakemake_internals.output_record(record)
+    read = snakemake_internals.parse_output_record(record)
     assert read["params"] == {"x.y": 1}
     assert read["inputs"] == {"a": "12", "b": ""}
     assert read["command"] == read["template"] == read["declared_environment"] == read["code"] == ""

@@ -63,7 +63,7 @@ def none_is_ignored():
 def test_every_signal_to_end_is_an_orderly_end(name):
     number = getattr(signal, name)
     before = signal.getsignal(number)
-    with pytest.raises(SystemExit) as ended, ending.orderly():
+    with pytest.raises(SystemExit) as ended, ending.end_orderly():
         os.kill(os.getpid(), number)
         time.sleep(5)
     assert ended.value.code == 128 + number
@@ -72,7 +72,7 @@ def test_every_signal_to_end_is_an_orderly_end(name):
 
 def test_a_second_signal_does_not_interrupt_the_deletion():
     deleted = []
-    with pytest.raises(SystemExit), ending.orderly():
+    with pytest.raises(SystemExit), ending.end_orderly():
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(5)
@@ -86,7 +86,7 @@ def test_a_second_signal_does_not_interrupt_the_deletion():
 def test_a_hangup_that_nohup_ignores_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with ending.orderly():
+        with ending.end_orderly():
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)

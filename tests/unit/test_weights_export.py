@@ -90,7 +90,7 @@ class TestExport:
             weights_export.export(trained, "tiny", ["riddle"])
 
     def test_checkpoint_without_a_record_is_refused(self, copied):
-        (copied / provenance.path_of("checkpoints/tiny/backbones/identity.safetensors")).unlink()
+        (copied / provenance.circumstances_path("checkpoints/tiny/backbones/identity.safetensors")).unlink()
         with pytest.raises(MasqueradeError, match=r"has no record of its training .*\(`dvc pull` does\), or build"):
             weights_export.export(copied, "tiny", ["identity"])
 
@@ -150,9 +150,9 @@ class TestGraph:
 
     def test_every_network_that_trains_declares_its_architecture(self, tiny):
         for network in trained_networks.networks(tiny):
-            params = overlays.at(tiny.typed.model_dump(mode="json"), network.block)
+            params = overlays.find_value(tiny.typed.model_dump(mode="json"), network.block)
             block = params["params"] if network.room == "methods" else params
-            missing = [key for key in network.cls.architecture if overlays.at(block, key) is overlays.MISSING]
+            missing = [key for key in network.cls.architecture if overlays.find_value(block, key) is overlays.MISSING]
             assert network.cls.architecture, network.name
             assert missing == [], network.name
 

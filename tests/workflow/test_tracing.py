@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tracing import follow
 
-from masquerade.lineage.history import working_copy
+from masquerade.lineage.history import read_working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.lineage.verify import verify
 
@@ -218,7 +218,7 @@ def test_difference_gives_advice_if_no_build_was_committed(built_once):
 
 def test_run_is_exported_as_a_crate_that_holds_what_it_names(built):
     output = built.run("masquerade", "export", "run.zip")
-    jobs = working_copy(built.path).jobs()
+    jobs = read_working_copy(built.path).jobs()
     assert f"{len(jobs)} jobs" in output
     with zipfile.ZipFile(built.path / "run.zip") as crate:
         graph = {item["@id"]: item for item in json.loads(crate.read("ro-crate-metadata.json"))["@graph"]}

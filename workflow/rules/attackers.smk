@@ -50,7 +50,7 @@ rule attacker:
     resources:
         **submitted("training", lambda w: w.attacker, "train"),
     params:
-        cfg=GRAPH.params_slice("attackers.{attacker}", *protocol_keys("informed")),
+        cfg=GRAPH.params_slice("attackers.{attacker}", *list_protocol_keys("informed")),
         state=f"{PATHS.states}/attackers/{{attacker}}/{CELL}/{{trial}}.pt",
     shell:
         submission.run_launched(
@@ -97,7 +97,7 @@ rule attack_results:
         cfg=GRAPH.params_slice(
             *[f"attackers.{name}" for name in PARAMETERS.attackers],
             *JUDGES.keys("informed"),
-            *protocol_keys("informed"),
+            *list_protocol_keys("informed"),
         ),
         names=lambda w: ",".join(ATTACKERS.of(w)),
     shell:
@@ -129,7 +129,7 @@ rule downstream_utility:
     resources:
         **submitted("training", "downstream_utility", "train"),
     params:
-        cfg=GRAPH.params_slice("backbones.landmarks", *protocol_keys("downstream_utility")),
+        cfg=GRAPH.params_slice("backbones.landmarks", *list_protocol_keys("downstream_utility")),
         state=f"{PATHS.states}/downstream_utility/{CELL}.pt",
     shell:
         submission.run_launched(

@@ -20,7 +20,7 @@ rule pseudo_labels:
     resources:
         **submitted("inference", "pseudo_labels", "backbone"),
     params:
-        cfg=GRAPH.params_slice(*protocol_keys("attributes"), "data_seed"),
+        cfg=GRAPH.params_slice(*list_protocol_keys("attributes"), "data_seed"),
     shell:
         submission.run_launched(
             "pseudo_labels",
@@ -51,7 +51,7 @@ rule attributes:
     resources:
         **submitted("inference", "attributes", "measure"),
     params:
-        cfg=GRAPH.params_slice(*protocol_keys("attributes")),
+        cfg=GRAPH.params_slice(*list_protocol_keys("attributes")),
         split=lambda w: "train" if GRAPH.has_train_split(w.dataset) else "test",
     shell:
         submission.run_launched(

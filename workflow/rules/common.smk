@@ -25,7 +25,7 @@ os.environ.update(
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import local_records, snakemake_internals, versioning
 from masquerade.params.paths import CELL, index, with_index
-from masquerade.params.slices import protocol_keys
+from masquerade.params.slices import list_protocol_keys
 from masquerade.pipeline import checks, fork_server, submission
 from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, Targets, one_of
 from masquerade.pipeline.rule_inputs import VARIANT_KEYS
@@ -77,8 +77,8 @@ if workflow.is_main_process:
     try:
         if not config:
             versioning.ignore_private(PARAMETERS.private, ROOT)
-        if settled := local_records.settle(SCALE, ROOT):
-            logger.info(settled)
+        if sentence := local_records.sync_records(SCALE, ROOT):
+            logger.info(sentence)
     except MasqueradeError as error:
         raise WorkflowError(str(error))
     for text in checks.warnings(GRAPH):
@@ -91,7 +91,7 @@ def serve_jobs(number):
     snakemake_internals.account_for_jobs(fork_server.usage)
 
 
-if handed := snakemake_internals.handed_jobs(workflow, sys.argv):  # a group of jobs on SLURM; it has no hooks
+if handed := snakemake_internals.count_handed_jobs(workflow, sys.argv):  # a group of jobs on SLURM; it has no hooks
     serve_jobs(handed)
 
 
@@ -103,14 +103,14 @@ def before_jobs():
             "them. There is no need of it: content decides what is out of date, and fresh times are no change."
         )
     try:
-        checks.check_assets(snakemake_internals.pending_inputs(workflow))
+        checks.check_assets(snakemake_internals.list_pending_inputs(workflow))
         submission.prepare_submission(COMPUTE, snakemake_internals.submits_jobs(workflow), SLURM)
     except MasqueradeError as error:
         raise WorkflowError(str(error))
     snakemake_internals.schedule_on_job_end(workflow)
     snakemake_internals.log_group_errors()
     if not snakemake_internals.submits_jobs(workflow):
-        serve_jobs(snakemake_internals.pending_jobs(workflow))
+        serve_jobs(snakemake_internals.count_pending_jobs(workflow))
 
 
 def after_jobs(outcome):

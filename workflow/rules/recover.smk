@@ -22,7 +22,7 @@ rule recover:
         cfg=GRAPH.params_slice(
             *VARIANT_KEYS,
             "measure.batch",
-            *protocol_keys("recovery"),
+            *list_protocol_keys("recovery"),
         ),
     shell:
         submission.run_launched(
@@ -84,7 +84,7 @@ rule key_attacks:
             "matrix.calibrate_on",
             "bootstrap.draws",
             *JUDGES.keys("attacks"),
-            *protocol_keys("attacks"),
+            *list_protocol_keys("attacks"),
         ),
     shell:
         submission.run_launched(

@@ -24,7 +24,7 @@ def publish() -> None:
 
 def record() -> None:
     try:
-        logging.info("DVC: %d jobs recorded", versioning.record())
+        logging.info("DVC: %d jobs recorded", versioning.record_build())
     except versioning.NotRecorded as reason:
         sys.exit(f"DVC: not recorded: {reason}")
 

@@ -25,7 +25,7 @@ def work(run) -> None:
         measured = {Cell.of("measured", path): path for path in given.measured}
         distances = face_selection.distances(given.source, measured, context.judge(figure.judge))
     derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.attempts))
-    private = any(sharing.stays(path, given.private.split()) for path in given.inputs)
+    private = any(sharing.is_private(path, given.private.split()) for path in given.inputs)
     images = figures.GridArchives(FaceArchive(given.faces), derived, attempts, distances, private)
     figures.grid(figure, images, skip_reasons(given.skipped), context, given.outputs)
     run.artifact(given.outputs[0])

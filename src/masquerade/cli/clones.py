@@ -9,7 +9,7 @@ import typer
 def _clone(given: Path) -> Path:
     from masquerade.params import repository
 
-    return repository.clone(given)
+    return repository.require_clone(given)
 
 
 Root = Annotated[Path, typer.Option("--root", callback=_clone, help="The clone. Default: the current folder.")]

@@ -11,7 +11,7 @@ SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGXCPU", "SIGUSR1", "SIGU
 
 
 @contextmanager
-def orderly() -> Iterator[None]:
+def end_orderly() -> Iterator[None]:
     """Within the block, a signal of `SIGNALS` raises SystemExit(128 + its number). One that is ignored stays so."""
     numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}

@@ -119,6 +119,6 @@ def add_to_dvc(root: Path, file: Path, pushed: bool) -> None:
     if done.returncode:
         raise MasqueradeError(f"`dvc add {file}` failed: {done.stderr.strip()}")
     entry = (root / file).with_name(f"{file.name}.dvc")
-    tree = yaml_files.read(entry)
+    tree = yaml_files.read_yaml(entry)
     tree["outs"][0]["push"] = pushed
-    files.write_text(entry, yaml_files.text(tree))
+    files.write_text(entry, yaml_files.format_yaml(tree))

@@ -19,7 +19,7 @@ NoSalt = Annotated[
 ]
 
 
-def secret(key_file: Path | None, confirm: bool) -> bytes:
+def read_key(key_file: Path | None, confirm: bool) -> bytes:
     """The key of the user: the content of a file, or hidden input from a prompt."""
     if key_file is None:
         return typer.prompt("Key", hide_input=True, confirmation_prompt=confirm).encode(errors="surrogateescape")

@@ -39,16 +39,16 @@ def show(
     """Print the chain of a number: table, metrics, measurements, anonymized faces, checkpoint, training, raw data."""
     from masquerade.lineage import chain, descriptions, publishing
     from masquerade.lineage.address import resolve
-    from masquerade.lineage.history import working_copy
+    from masquerade.lineage.history import read_working_copy
 
-    history = working_copy(root, scale)
+    history = read_working_copy(root, scale)
     resolved = resolve(address, history)
     links = chain.follow(history, resolved)
     runs = publishing.find_runs(link.job.circumstances["run"] for link in links if link.job and link.job.circumstances)
     if as_json:
-        typer.echo(json.dumps(chain.tree(resolved, history.scale, links, runs), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(chain.chain_to_json(resolved, history.scale, links, runs), indent=1, ensure_ascii=False))
     else:
-        _print(descriptions.chain(resolved, history.scale, links, runs, full))
+        _print(descriptions.describe_chain(resolved, history.scale, links, runs, full))
 
 
 @app.command()
@@ -63,18 +63,18 @@ def diff(
     from dataclasses import asdict
 
     from masquerade.lineage import descriptions, difference, revision
-    from masquerade.lineage.history import LineageError, working_copy
+    from masquerade.lineage.history import LineageError, read_working_copy
 
     if not cell:
         raise LineageError(
             "--cell is missing. Give an address, as for `lineage show`: PAPER/ITEM:METHOD[/VARIANT][:COLUMN[:DATASET]]."
         )
-    later = revision.at(new, root) if new else working_copy(root)
-    compared = difference.compare(revision.at(old, root), later, cell)
+    later = revision.read_revision(new, root) if new else read_working_copy(root)
+    compared = difference.compare(revision.read_revision(old, root), later, cell)
     if as_json:
         typer.echo(json.dumps(asdict(compared), indent=1, ensure_ascii=False))
     else:
-        _print(descriptions.difference(compared))
+        _print(descriptions.describe_difference(compared))
 
 
 @app.command()
@@ -93,7 +93,7 @@ def verify(
     if as_json:
         typer.echo(json.dumps(asdict(verdict), indent=1, ensure_ascii=False))
     else:
-        _print(descriptions.verdict(verdict, every))
+        _print(descriptions.describe_verdict(verdict, every))
     if verdict.breaks:
         raise typer.Exit(1)
 

@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
         _check_sources()
-        with explain_missing_packages(), seeding.explain_nondeterminism(), ending.orderly():
+        with explain_missing_packages(), seeding.explain_nondeterminism(), ending.end_orderly():
             app(words)
     except (MasqueradeError, OSError) as error:
         if "--debug" in words:
@@ -116,7 +116,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from masquerade.params import repository
 
-        typer.echo(f"masquerade {repository.release()} (commit {repository.commit()})")
+        typer.echo(f"masquerade {repository.read_version()} (commit {repository.read_commit()})")
         raise typer.Exit
 
 
@@ -179,7 +179,7 @@ def anonymize(
     chosen = loading.load(
         method, variant, scale=scale, hide=_listed(hide), keep=_listed(keep), seed=seed, root=root, say=_warn
     )
-    secret = keys.secret(key_file, confirm=True) if chosen.takes_key else None
+    secret = keys.read_key(key_file, confirm=True) if chosen.takes_key else None
     _announce(chosen, kept=seed is not None)
     with Console(stderr=True).status("") as status:
         batch = chosen.anonymize_folder(
@@ -223,7 +223,7 @@ def recover(
     chosen.check_recovers()
     with Console(stderr=True).status("") as status:
         batch = chosen.recover_folder(
-            pictures, output, key=keys.secret(key_file, confirm=False), originals=originals, no_salt=no_salt,
+            pictures, output, key=keys.read_key(key_file, confirm=False), originals=originals, no_salt=no_salt,
             overwrite=overwrite, progress=status.update,
         )  # fmt: skip
     outcome.summarize(batch.rows, output, chosen.title, {}, "recovered")
@@ -236,7 +236,7 @@ def examine(scale: Scale = None, root: Root = Path()) -> None:
     from masquerade.params import repository
 
     table = Table("", "what", "state", "what to do", title="masquerade doctor")
-    checks = doctor.examine(repository.find() if root == Path() else root, scale)
+    checks = doctor.examine(repository.find_repository() if root == Path() else root, scale)
     for check in checks:
         tables.add_row(table, check.word, check.name, check.state, check.remedy, style=check.style)
     tables.print_table(table)

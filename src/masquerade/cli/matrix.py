@@ -22,7 +22,7 @@ def list_cells(
     """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
     from masquerade.papers.latent_stand_ins import titled
     from masquerade.params import loading
-    from masquerade.params.matrix import cells as planned
+    from masquerade.params.matrix import plan_cells as planned
 
     parameters = loading.load(root, scale)
     cells = planned(parameters)

@@ -26,9 +26,9 @@ def show(
     from masquerade.params import loading, origins, yaml_files
 
     if origin is None:
-        typer.echo(yaml_files.text(loading.load(root, scale).tree), nl=False)
+        typer.echo(yaml_files.format_yaml(loading.load(root, scale).tree), nl=False)
         return
-    for key, values in origins.origins(origin, root, scale).items():
+    for key, values in origins.find_origins(origin, root, scale).items():
         (file, value), *replaced = ((file, json.dumps(value, ensure_ascii=False)) for file, value in values.items())
         before = ", ".join(f"{value} ({file})" for file, value in replaced)
         typer.echo(f"{key}: {value}  # {file}" + (f", in place of {before}" if before else ""))
@@ -40,10 +40,10 @@ def check(root: Root = Path()) -> None:
     from masquerade.params import loading, matrix
     from masquerade.pipeline import adopted_networks
 
-    for scale in loading.scales(root):
+    for scale in loading.list_scales(root):
         parameters = loading.load(root, scale)
         problem = adopted_networks.package_problem(parameters)
-        typer.echo(f"{scale}: valid, {len(matrix.cells(parameters))} cells{f'. {problem}' if problem else ''}")
+        typer.echo(f"{scale}: valid, {len(matrix.plan_cells(parameters))} cells{f'. {problem}' if problem else ''}")
 
 
 @app.command("schema")
@@ -54,9 +54,9 @@ def print_schema(
     from masquerade.params import schema
 
     if output is None:
-        typer.echo(schema.schema_text(), nl=False)
+        typer.echo(schema.format_schema(), nl=False)
     else:
-        output.write_text(schema.schema_text(), encoding="utf-8")
+        output.write_text(schema.format_schema(), encoding="utf-8")
 
 
 @app.command()
@@ -64,4 +64,4 @@ def template(method: Annotated[str, typer.Argument(help="A module or folder of m
     """Print the block of params.yaml for a new method, with the description of each knob."""
     from masquerade.params import schema
 
-    typer.echo(schema.template(method), nl=False)
+    typer.echo(schema.format_template(method), nl=False)

@@ -16,8 +16,10 @@ def save(
     from masquerade.lineage import versioning
     from masquerade.params import repository
 
-    repository.clone(Path())
-    typer.echo(f"{versioning.record(partial)} jobs recorded. Next: `git add dvc.lock records`, commit, `dvc push`.")
+    repository.require_clone(Path())
+    typer.echo(
+        f"{versioning.record_build(partial)} jobs recorded. Next: `git add dvc.lock records`, commit, `dvc push`."
+    )
 
 
 @app.command()
@@ -26,9 +28,9 @@ def merge() -> None:
     from masquerade.lineage import versioning
     from masquerade.params import repository
 
-    repository.clone(Path())
-    typer.echo(f"{versioning.merge()} files are theirs. Next: `snakemake all` makes what depends on both sides; then "
-               "`git add dvc.lock records` and commit.")  # fmt: skip
+    repository.require_clone(Path())
+    typer.echo(f"{versioning.merge_builds()} files are theirs. Next: `snakemake all` makes what depends on both sides; "
+               "then `git add dvc.lock records` and commit.")  # fmt: skip
 
 
 @app.command()
@@ -39,8 +41,8 @@ def clean(
     from masquerade.lineage import versioning
     from masquerade.params import repository
 
-    repository.clone(Path())
-    for path in versioning.strays():
+    repository.require_clone(Path())
+    for path in versioning.list_orphans():
         typer.echo(path)
         if delete:
             Path(path).unlink()

@@ -80,7 +80,7 @@ def adopt(
     from masquerade.pipeline import adopted_networks
 
     tree = adopted_networks.edit(loading.load(root, scale), root)
-    typer.echo(yaml_files.text(tree, flow=None, width=118), nl=False)
+    typer.echo(yaml_files.format_yaml(tree, flow=None, width=118), nl=False)
 
 
 @app.command()

@@ -108,8 +108,8 @@ def _cells(address: str, records: Iterable[Mapping[str, str]], item: str, rest: 
     column = more[0] if more else ""
     if more:
         rows = matching
-        matching = [record for record in rows if slug(column) in names(record)]
-        _require(matching, column, f"{item}:{method}", "column", rows, lambda record: slug(_column(record)))
+        matching = [record for record in rows if make_slug(column) in list_names(record)]
+        _require(matching, column, f"{item}:{method}", "column", rows, lambda record: make_slug(_column(record)))
     if len(more) > 1:
         columns, dataset = matching, more[1]
         matching = [record for record in columns if record["dataset"] == dataset]
@@ -141,17 +141,17 @@ def _cell(item: str, record: Mapping[str, str]) -> AddressedCell:
     return AddressedCell(item, title, record["measured"], facts, (matrix_cell,))
 
 
-def names(record: Mapping[str, str]) -> set[str]:
+def list_names(record: Mapping[str, str]) -> set[str]:
     """Every name of a column: its title, its title with the group, its metric, and the metric with part, judge or
     attempt.
     """
     metric = record["metric"]
     details = [record[key] for key in ("part", "judge", "attempt") if record.get(key)]
     titles = [record["column"], _column(record), metric, *(f"{metric} {word}" for word in details)]
-    return {slug(name) for name in [*titles, " ".join([metric, *details])]}
+    return {make_slug(name) for name in [*titles, " ".join([metric, *details])]}
 
 
-def slug(text: str) -> str:
+def make_slug(text: str) -> str:
     """'Face re-ID: CASIA(%)' -> 'face_re_id_casia'."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 

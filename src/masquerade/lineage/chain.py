@@ -112,7 +112,9 @@ def _ordered(needs: Mapping[str, Iterable[str]], first: str) -> list[str]:
     return order
 
 
-def tree(address: ResolvedAddress, scale: str, links: Iterable[Link], runs: Mapping[str, str]) -> dict[str, Any]:
+def chain_to_json(
+    address: ResolvedAddress, scale: str, links: Iterable[Link], runs: Mapping[str, str]
+) -> dict[str, Any]:
     """The chain as JSON values. ``runs``: record of a job -> its MLflow run, if the store has it."""
     links = list(links)
     jobs = [link.job for link in links if link.job]

@@ -19,8 +19,8 @@ from masquerade.assets.entries import asset
 from masquerade.assets.identity import identity, role_of
 from masquerade.assets.packaged import PHOTOGRAPHS
 from masquerade.core import files
-from masquerade.lineage.history import History, Job, LineageError, working_copy
-from masquerade.lineage.licenses import ASSETS, OURS, SPDX, of_faces
+from masquerade.lineage.history import History, Job, LineageError, read_working_copy
+from masquerade.lineage.licenses import ASSETS, OURS, SPDX, license_of_faces
 from masquerade.params import loading, paths, sharing
 from masquerade.params.parameters import Parameters
 
@@ -45,7 +45,7 @@ def export(output: Path, root: Path = Path(), scale: str | None = None, with_dat
     if output.suffix != ".zip":
         raise LineageError(f"{output} has the wrong suffix: a crate is a .zip. Give it a name that ends in .zip.")
     parameters = loading.load(root, scale)
-    history = working_copy(root, parameters.scale)
+    history = read_working_copy(root, parameters.scale)
     jobs = sorted(history.jobs().values(), key=lambda job: (job.started, job.key))
     if not jobs:
         raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all`, or `dvc pull`.")
@@ -123,10 +123,10 @@ class RoCrateBuilder:
     def _add_file(self, path: str, license: str) -> "Entity":
         source, job = self.root / path, self.history.maker(path)
         facts: dict[str, Any] = {"name": path, "license": self.add_license(
-            license or of_faces("the datasets", self.rendered, self.parameters.terms))}  # fmt: skip
+            license or license_of_faces("the datasets", self.rendered, self.parameters.terms))}  # fmt: skip
         if job and job.outputs[path]:
             facts["identifier"] = f"md5:{job.outputs[path]}"
-        inside = license or (path.startswith(self.exported) and not sharing.stays(path, self.parameters.private))
+        inside = license or (path.startswith(self.exported) and not sharing.is_private(path, self.parameters.private))
         if not inside:
             return self._add(f"#{path}", "CreativeWork", **facts)
         if not source.is_file():
@@ -179,7 +179,7 @@ class RoCrateBuilder:
         digest = hashlib.sha256("".join(sorted(job.inputs.values())).encode()).hexdigest()
         return [self.crate.get(f"#photographs-{dataset}") or self._add(
             f"#photographs-{dataset}", "CreativeWork", name=f"{len(job.inputs)} files of the dataset {dataset}",
-            identifier=f"sha256:{digest}", license=of_faces(dataset, drawn=False),
+            identifier=f"sha256:{digest}", license=license_of_faces(dataset, drawn=False),
         )]  # fmt: skip
 
     def _add(self, identifier: str, kind: str, /, **properties: Any) -> "Entity":

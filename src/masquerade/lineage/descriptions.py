@@ -8,7 +8,7 @@ from rich.text import Text
 
 from masquerade.lineage.address import AddressedCell, ResolvedAddress
 from masquerade.lineage.chain import Link
-from masquerade.lineage.difference import Difference, grouped
+from masquerade.lineage.difference import Difference, group_causes
 from masquerade.lineage.history import Job
 from masquerade.lineage.verify import Verdict
 
@@ -16,7 +16,7 @@ LONGEST_PARAMETERS = 240
 """How many characters of a job's parameters are shown without ``--full``."""
 
 
-def chain(
+def describe_chain(
     address: ResolvedAddress, scale: str, links: list[Link], runs: Mapping[str, str], full: bool
 ) -> Iterator[Text]:
     """The cells, every link with its facts, and the environments that the links share."""
@@ -76,18 +76,18 @@ def _circumstances(job: Job, runs: Mapping[str, str]) -> str:
     return (
         f"code {job.code_sha256[:12]}, commit {commit[:12]}{'+' * commit.endswith('+')}, environment "
         f"{circumstances['environment']['sha256'][:12]}, {mlflow_run}\n     {circumstances['started']}, "
-        f"{circumstances['seconds']:g} s, {machine(circumstances['machine'])}"
+        f"{circumstances['seconds']:g} s, {describe_machine(circumstances['machine'])}"
     )
 
 
-def machine(facts: Mapping[str, Any]) -> str:
+def describe_machine(facts: Mapping[str, Any]) -> str:
     """The kind of a machine in words."""
     gpu = f", GPU {facts['gpu']}" if facts["gpu"] else ", no GPU used"
     kernels = f", {facts['kernels']}" if facts["kernels"] else ""
     return f"{facts['system']}, {facts['processor']}{kernels}, {facts['cores']} cores{gpu}"
 
 
-def difference(result: Difference) -> Iterator[Text]:
+def describe_difference(result: Difference) -> Iterator[Text]:
     """The old and new values, and every cause. Causes nearest to raw data come first."""
     yield Text(f"{result.address}: {result.old} -> {result.new}", style="bold")
     for title, old, new in result.values:
@@ -95,13 +95,13 @@ def difference(result: Difference) -> Iterator[Text]:
     if not result.causes:
         same = "its file has the same bytes" if result.same_bytes else "only other parts of its file changed"
         yield Text(f"  nothing behind it changed; {same}", style="green")
-    for kind, what, jobs in grouped(result.causes):
+    for kind, what, jobs in group_causes(result.causes):
         more = f" and {len(jobs) - 2} more" if len(jobs) > 3 else ""
         names = ", ".join(jobs[: 2 if more else 3])
         yield Text.assemble(f"  {kind:<12}", (what, "bold"), (f"  in {names}{more}", "dim"))
 
 
-def verdict(result: Verdict, every: bool) -> Iterator[Text]:
+def describe_verdict(result: Verdict, every: bool) -> Iterator[Text]:
     """The first broken link, or all if ``every``, each with a remedy and the number of files that depend on it."""
     for note in result.notes:
         yield Text(note, style="yellow")

@@ -55,13 +55,13 @@ class Difference:
     causes: tuple[Cause, ...]
 
 
-def changes(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[Change]:
+def list_changes(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[Change]:
     """Every leaf in which two trees differ, by its dotted key."""
     differing: list[Change] = []
     for key in dict.fromkeys((*old, *new)):
         before, after = old.get(key), new.get(key)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            differing += changes(before, after, f"{prefix}{key}.")
+            differing += list_changes(before, after, f"{prefix}{key}.")
         elif before != after or (key in old) != (key in new):
             differing.append(Change(f"{prefix}{key}", before, after))
     return differing
@@ -127,7 +127,7 @@ def _behind(build: History, target: ResolvedAddress | None) -> dict[str, Job]:
 def _causes(key: str, old: tuple[History, Job], new: tuple[History, Job]) -> Iterator[Cause]:
     before, after = old[1], new[1]
     effect = before.outputs != after.outputs
-    own = [Cause(key, "parameter", str(change), effect) for change in changes(before.params, after.params)]
+    own = [Cause(key, "parameter", str(change), effect) for change in list_changes(before.params, after.params)]
     if before.template != after.template:
         own.append(Cause(key, "rule", "the command of the rule changed", effect))
     if before.code_sha256 != after.code_sha256:
@@ -154,7 +154,7 @@ def _circumstances(key: str, old: Job, new: Job, alone: bool) -> Iterator[Cause]
     environments = [job.circumstances["environment"] for job in (old, new)]
     before, after = ({"Python": one["python"], **one["packages"]} for one in environments)
     old_machine, new_machine = _comparable(*(job.circumstances["machine"] for job in (old, new)))
-    differing = [*changes(before, after), *changes(old_machine, new_machine, "machine.")]
+    differing = [*list_changes(before, after), *list_changes(old_machine, new_machine, "machine.")]
     if differing:
         yield Cause(key, "environment", ", ".join(map(str, differing)), True)
     elif alone:
@@ -169,7 +169,7 @@ def _comparable(*machines: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [{key: value for key, value in machine.items() if key != "kernels"} for machine in machines]
 
 
-def grouped(causes: Iterable[Cause]) -> list[tuple[str, str, list[str]]]:
+def group_causes(causes: Iterable[Cause]) -> list[tuple[str, str, list[str]]]:
     """(kind, what, jobs): the same change in several jobs is one entry."""
     groups: dict[tuple[str, str], list[str]] = {}
     for cause in causes:

@@ -17,7 +17,7 @@ from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import records
 from masquerade.lineage.local_records import Build
 from masquerade.lineage.records import Closures, Record, Records
-from masquerade.lineage.snakemake_internals import OutputRecord, output_record
+from masquerade.lineage.snakemake_internals import OutputRecord, parse_output_record
 from masquerade.params import blocks, yaml_files
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Job(OutputRecord):
     outputs: Mapping[str, str]
     """Path -> md5 of the file as the job wrote it."""
     circumstances: Mapping[str, Any]
-    """What `provenance.write` recorded."""
+    """What `provenance.write_circumstances` recorded."""
 
     @property
     def key(self) -> str:
@@ -98,17 +98,17 @@ class History:
         return next((closure for closure in known if fingerprints.closure_sha256(closure) == job.code_sha256), {})
 
 
-def working_copy(root: Path = Path(), scale: str | None = None) -> History:
+def read_working_copy(root: Path = Path(), scale: str | None = None) -> History:
     """The history of the files of a scale (default: that of params.yaml) in the working copy at ``root``.
 
     A file that a job made after the text was written has the record of that job. Raises `records.DamagedText`.
     """
-    scale = scale or str(yaml_files.read(root / blocks.PARAMS)["scale"])
+    scale = scale or str(yaml_files.read_yaml(root / blocks.PARAMS)["scale"])
     build = Build(scale, root)
     recorded = build.recorded
     claimed = {path: record for path, record in build.local.items() if path in build.files}
     newer = {path: record for path, record in build.explained.items() if record}
-    closures = (recorded.closures, records.closures(root))
+    closures = (recorded.closures, records.read_closures(root))
 
     def content(path: str, _: str) -> bytes | None:
         return (root / path).read_bytes() if (root / path).is_file() else _kept_by_dvc(path, None, root)
@@ -116,7 +116,7 @@ def working_copy(root: Path = Path(), scale: str | None = None) -> History:
     return History("the working copy", scale, {**claimed, **recorded.makers, **newer}, closures, content)
 
 
-def of_text(text: str, scale: str, commit: str, root: Path = Path()) -> History:
+def parse_history(text: str, scale: str, commit: str, root: Path = Path()) -> History:
     """The history in the text of a commit. Bytes come from the working copy if they are the same, else through DVC."""
     recorded = Records.parse(text)
 
@@ -140,4 +140,4 @@ def _kept_by_dvc(path: str, commit: str | None, root: Path) -> bytes | None:
 
 
 def _job(record: Record) -> Job:
-    return Job(**output_record(record.snakemake), outputs=record.outputs, circumstances=record.circumstances)
+    return Job(**parse_output_record(record.snakemake), outputs=record.outputs, circumstances=record.circumstances)

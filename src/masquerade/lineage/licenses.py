@@ -65,15 +65,15 @@ TRAINED_HERE = ("attribute_classifier", "recognizer_a", "recognizer_b")
 """Judges whose networks a build trains. They have the license of the repository."""
 
 
-def of_networks(terms: str) -> str:
+def license_of_networks(terms: str) -> str:
     """The license of what was made with these terms of use; '' for none."""
     return RESTRICTED if terms else OURS
 
 
-def of_faces(dataset: str, drawn: bool, terms: str = "") -> str:
+def license_of_faces(dataset: str, drawn: bool, terms: str = "") -> str:
     """The license of a dataset's faces and of what is computed from them. Drawn faces without ``terms`` have ours."""
     if drawn or terms:
-        return of_networks(terms)
+        return license_of_networks(terms)
     if dataset in assets.registry():
         return assets.asset(dataset).license
     return f"not stated: that of the photographs of '{dataset}', which this repository does not know"

@@ -1,9 +1,9 @@
 """Brings the records in ``.snakemake`` and the text ``records/<scale>.jsonl`` into agreement with the bytes.
 
 A file and the record of the job that made it may come apart: git brings another text, DVC brings other bytes, a job is
-killed, a file is edited. `settle` runs whenever Snakemake starts. A file whose md5 is that of its line in the text gets
-its record from the line. A file that no record explains is marked as incomplete, so that Snakemake makes it again.
-`keep` writes the text when a build has ended.
+killed, a file is edited. `sync_records` runs whenever Snakemake starts. A file whose md5 is that of its line in the
+text gets its record from the line. A file that no record explains is marked as incomplete, so that Snakemake makes it
+again. `write_records` writes the text when a build has ended.
 """
 
 import hashlib
@@ -107,8 +107,8 @@ class Build:
         return all(self._fits(record, path) for path in record.outputs if path in self.files)
 
     def is_settled(self) -> bool:
-        """Whether nothing changed since `settle`: the text, the files, and the existence of their records."""
-        present = snakemake_internals.recorded_outputs(self.root)
+        """Whether nothing changed since `sync_records`: the text, the files, and the existence of their records."""
+        present = snakemake_internals.list_recorded_outputs(self.root)
         same_text = self._settled_text == self._text_hash()
         return same_text and present >= self.files.keys() and all(map(self._is_known, self.files))
 
@@ -122,7 +122,7 @@ class Build:
         return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
-def settle(scale: str, root: Path = Path()) -> str:
+def sync_records(scale: str, root: Path = Path()) -> str:
     """Bring the records of a scale into agreement with its files. Returns a sentence on what was done, or ''.
 
     Does nothing while a build runs.
@@ -154,13 +154,13 @@ def settle(scale: str, root: Path = Path()) -> str:
     return " ".join(texts)
 
 
-def keep(scale: str, root: Path = Path(), needed: Collection[str] = ()) -> int:
+def write_records(scale: str, root: Path = Path(), needed: Collection[str] = ()) -> int:
     """Write the records of every file of a scale as text, and return the number of jobs.
 
     ``needed``: files that may not be missing if the present text has them. Raises NotRecorded if a file is missing, was
     not written by a job, or belongs to an interrupted job.
     """
-    settle(scale, root)
+    sync_records(scale, root)
     build = Build(scale, root)
     altered = [path for path, record in build.explained.items() if record is None]
     siblings = [path for path, record in build.explained.items() if record and not build.fits_all(record)]
@@ -179,7 +179,7 @@ def keep(scale: str, root: Path = Path(), needed: Collection[str] = ()) -> int:
         raise NotRecorded(f"{len(missing)} files are missing (the first: {missing[0]}); run `snakemake all` or "
                           "`dvc pull` first")  # fmt: skip
     steps = {Path(path).stem for record in jobs.values() for path in record.snakemake["input"] if path.startswith(CODE)}
-    closures = {step: closure for step, closure in records.closures(root).items() if step in steps}
+    closures = {step: closure for step, closure in records.read_closures(root).items() if step in steps}
     files.write_if_changed(root / records.text_path(scale), Records(jobs, closures).text())
     build.save_state()
     return len(jobs)
@@ -189,7 +189,7 @@ def _write(path: str, record: Record, root: Path) -> None:
     """Write the record of an output where Snakemake and the lineage look for it."""
     files.write_text(root / record_path(path), json.dumps(record.snakemake))
     circumstances = {"outputs": record.outputs, **record.circumstances}
-    files.write_text(root / provenance.path_of(record.key), json.dumps(circumstances, indent=1) + "\n")
+    files.write_text(root / provenance.circumstances_path(record.key), json.dumps(circumstances, indent=1) + "\n")
 
 
 def _files(scale: str, root: Path) -> Iterator[tuple[str, tuple[int, int]]]:

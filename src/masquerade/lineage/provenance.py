@@ -22,12 +22,12 @@ from masquerade.core import files, fingerprints
 FOLDER = Path(".masquerade/provenance")
 
 
-def path_of(output: str | Path) -> Path:
+def circumstances_path(output: str | Path) -> Path:
     """Where the circumstances of a job lie. ``output``: the first output of the job."""
     return FOLDER / f"{str(output).lstrip('/')}.json"
 
 
-def write(outputs: Mapping[str, str], began: float, run: str, threads: int) -> None:
+def write_circumstances(outputs: Mapping[str, str], began: float, run: str, threads: int) -> None:
     """Record a job that this process has finished.
 
     ``outputs``: path -> md5, in the order of the rule. ``began``: seconds since 1970. ``run``: the id of the job's
@@ -37,17 +37,17 @@ def write(outputs: Mapping[str, str], began: float, run: str, threads: int) -> N
     content = {
         "outputs": dict(outputs),
         "commit": fingerprints.describe_commit(),
-        "environment": environment(),
-        "machine": machine(),
+        "environment": describe_environment(),
+        "machine": describe_machine(),
         "run": run,
         "started": started.isoformat(timespec="seconds"),
         "seconds": round((ended - started).total_seconds(), 3),
         "threads": threads,
     }
-    files.write_text(path_of(next(iter(outputs))), json.dumps(content, indent=1) + "\n")
+    files.write_text(circumstances_path(next(iter(outputs))), json.dumps(content, indent=1) + "\n")
 
 
-def environment() -> dict[str, Any]:
+def describe_environment() -> dict[str, Any]:
     """Python's version and every package that this process can import, with one hash over all of it.
 
     The versions are read from the names of the packages' folders (PEP 376). That takes two milliseconds.
@@ -61,7 +61,7 @@ def environment() -> dict[str, Any]:
     return {"sha256": hashlib.sha256(json.dumps(content).encode()).hexdigest(), **content}
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """The kind of the machine that this process runs on. It holds no name of a machine.
 
     ``gpu``: the GPUs that torch used, '' if none, and whether `compute.deterministic` was off. ``kernels``: the

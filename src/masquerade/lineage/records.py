@@ -44,7 +44,7 @@ class Record:
     outputs: Mapping[str, str]
     """Path -> md5 of each output as the job wrote it, in the order of the rule."""
     circumstances: Mapping[str, Any]
-    """What `provenance.write` recorded, without the outputs."""
+    """What `provenance.write_circumstances` recorded, without the outputs."""
     snakemake: Mapping[str, Any]
     """Snakemake's record of the first output."""
 
@@ -115,13 +115,13 @@ class Records:
             yield _line({"source": source, "fingerprint": fingerprint, "steps": names})
 
 
-def closures(root: Path = Path()) -> dict[str, dict[str, str]]:
+def read_closures(root: Path = Path()) -> dict[str, dict[str, str]]:
     """The closures that planning wrote in the working copy, as `Records` holds them."""
     files = sorted((root / CODE).glob("[!.]*.json"))
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
 
 
-def merged(base: Records, ours: Records, theirs: Records) -> Records:
+def merge_records(base: Records, ours: Records, theirs: Records) -> Records:
     """The records of two builds that began at ``base``.
 
     A job that one side changed is taken from that side. A job that both sides changed is taken from ours.

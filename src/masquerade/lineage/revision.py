@@ -4,16 +4,16 @@ from pathlib import Path
 
 from masquerade.core import fingerprints
 from masquerade.lineage import records
-from masquerade.lineage.history import History, LineageError, of_text
+from masquerade.lineage.history import History, LineageError, parse_history
 from masquerade.params import blocks, yaml_files
 
 
-def at(name: str, root: Path = Path()) -> History:
+def read_revision(name: str, root: Path = Path()) -> History:
     """The history of the commit, branch or tag ``name``.
 
     Raises LineageError if there is no such revision, or no records in it.
     """
-    if reason := refusal(root):
+    if reason := explain_refusal(root):
         raise LineageError(reason)
     if not (root / ".git").exists():
         raise LineageError(
@@ -24,7 +24,7 @@ def at(name: str, root: Path = Path()) -> History:
     if commit is None:
         raise LineageError(f"git has no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
     commit = commit.strip()
-    parameters = yaml_files.parse(_text(root, commit, blocks.PARAMS) or "{}", f"{blocks.PARAMS} of {name}")
+    parameters = yaml_files.parse_yaml(_text(root, commit, blocks.PARAMS) or "{}", f"{blocks.PARAMS} of {name}")
     scale = parameters.get("scale", "")
     path = records.text_path(scale).as_posix()
     text = _text(root, commit, path)
@@ -33,10 +33,10 @@ def at(name: str, root: Path = Path()) -> History:
             f"{path} is not in {commit[:12]}: no build was committed. Check that commit out, build it with "
             f"`snakemake all`, run `git add dvc.lock {records.FOLDER}` and commit (see docs/lineage.md)."
         )
-    return of_text(text, scale, commit, root)
+    return parse_history(text, scale, commit, root)
 
 
-def refusal(root: Path) -> str:
+def explain_refusal(root: Path) -> str:
     """Why git does not read the repository at ``root``, with the remedy that git names; '' if it does, or without one.
 
     git refuses a repository of another user, as in a container, with sudo, or on a share.

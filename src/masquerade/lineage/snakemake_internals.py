@@ -89,17 +89,17 @@ def account_for_jobs(usage: Callable[[int], Mapping[str, float]]) -> None:
     benchmark.benchmarked = with_job
 
 
-def pending_inputs(workflow: "Workflow") -> set[str]:
+def list_pending_inputs(workflow: "Workflow") -> set[str]:
     """The input files of all jobs that are going to run."""
     return {str(path) for job in workflow.dag.needrun_jobs() for path in job.input}
 
 
-def pending_jobs(workflow: "Workflow") -> int:
+def count_pending_jobs(workflow: "Workflow") -> int:
     """The number of jobs that are going to run."""
     return len(list(workflow.dag.needrun_jobs()))
 
 
-def handed_jobs(workflow: "Workflow", words: Sequence[str]) -> int:
+def count_handed_jobs(workflow: "Workflow", words: Sequence[str]) -> int:
     """The number of jobs that another Snakemake handed to this one on its command line ``words``, as on SLURM."""
     if workflow.is_main_process or _HANDED not in words:
         return 0
@@ -116,7 +116,7 @@ def touches(workflow: "Workflow") -> bool:
     return bool(workflow.touch)
 
 
-def graph(force_all: bool = False) -> tuple[list["Job"], set["Job"]]:
+def plan_jobs(force_all: bool = False) -> tuple[list["Job"], set["Job"]]:
     """Every job of `rule all`, and the jobs that are out of date (all jobs if ``force_all``)."""
     from snakemake.api import SnakemakeApi
     from snakemake.settings.types import DAGSettings, OutputSettings, Quietness, ResourceSettings
@@ -160,7 +160,7 @@ def _place(folder: Path, output: str) -> str:
     return "/".join([folder.as_posix(), *(f"@{part}" for part in parts[:-1]), parts[-1]])
 
 
-def recorded_outputs(root: Path) -> set[str]:
+def list_recorded_outputs(root: Path) -> set[str]:
     """Every output that has a record below ``root``."""
     folder = root / RECORDS
     names = (("".join(part.removeprefix("@") for part in path.relative_to(folder).parts), path)
@@ -190,7 +190,7 @@ class OutputRecord:
     ended: float
 
 
-def output_record(content: Mapping[str, Any]) -> dict[str, Any]:
+def parse_output_record(content: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of an `OutputRecord` from the JSON of Snakemake's record."""
     checksums = content["input_checksums"] or {}
     inputs = {path: checksums.get(path, "").removeprefix("sha256:") for path in sorted(set(content["input"]))}
@@ -209,7 +209,7 @@ def output_record(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def inputs_as_read(output: str) -> dict[str, str]:
+def read_input_hashes(output: str) -> dict[str, str]:
     """Path -> ``sha256:...`` of each input as the job of this output read it; empty if the output has no record."""
     file = Path(record_path(output))
     return json.loads(file.read_text(encoding="utf-8"))["input_checksums"] if file.is_file() else {}

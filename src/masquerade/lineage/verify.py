@@ -15,8 +15,8 @@ from typing import Any
 from masquerade.core.errors import ParameterError
 from masquerade.core.fingerprints import fingerprint_source
 from masquerade.lineage import records
-from masquerade.lineage.difference import changes
-from masquerade.lineage.history import History, Job, LineageError, working_copy
+from masquerade.lineage.difference import list_changes
+from masquerade.lineage.history import History, Job, LineageError, read_working_copy
 from masquerade.lineage.local_records import Build
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.params import loading
@@ -72,7 +72,7 @@ class Hashes:
 
 def verify(root: Path = Path()) -> Verdict:
     """Check the whole build of the scale in params.yaml. Raises LineageError if nothing was built."""
-    history, parameters = working_copy(root), loading.load(root)
+    history, parameters = read_working_copy(root), loading.load(root)
     jobs = history.jobs()
     if not jobs:
         raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all`, or check out a commit "
@@ -178,7 +178,7 @@ class _Checker:
         except ParameterError as error:
             yield f"{error}".rstrip(".")
             return
-        changed = changes(job.params, now)
+        changed = list_changes(job.params, now)
         if changed:
             yield f"its parameters changed: {', '.join(map(str, changed))}"
 

@@ -14,7 +14,7 @@ from masquerade.faces import MANIFESTS
 from masquerade.lineage import local_records, records
 from masquerade.lineage.local_records import Build, NotRecorded
 from masquerade.lineage.records import Records
-from masquerade.lineage.snakemake_internals import graph, inputs_as_read
+from masquerade.lineage.snakemake_internals import plan_jobs, read_input_hashes
 from masquerade.params import blocks, loading, overlays, sharing, yaml_files
 from masquerade.params.paths import BUILT
 
@@ -29,17 +29,17 @@ PARTIAL = ["snakemake all"]
 """The command of the stage in the lock of an unfinished build. It differs from that of dvc.yaml, so DVC goes on."""
 
 
-def record(partial: bool = False) -> int:
+def record_build(partial: bool = False) -> int:
     """Record the build of the scale in params.yaml: its records as text, and its files by `dvc commit`.
 
     Returns the number of jobs. ``partial``: a build that is not finished is recorded, too. Raises NotRecorded, saying
     why, where a job was interrupted or is out of date, a file is missing or is not the one that its job wrote, or an
     input changed behind Snakemake's back.
     """
-    scale = yaml_files.read(Path(blocks.PARAMS))["scale"]
+    scale = yaml_files.read_yaml(Path(blocks.PARAMS))["scale"]
     if os.environ.get(OF_DVC):
         return _keep(scale)
-    jobs, out_of_date = graph()
+    jobs, out_of_date = plan_jobs()
     if out_of_date and not partial:
         raise NotRecorded(f"{len(out_of_date)} jobs are out of date; run `snakemake all` first")
     made = [job for job in jobs if job not in out_of_date]
@@ -49,9 +49,9 @@ def record(partial: bool = False) -> int:
     ignore_private(loading.load(Path()).private)
     _run("dvc", "commit", "--quiet", "--force", "--no-relink", STAGE.format(scale=scale))
     if out_of_date:
-        lock = yaml_files.read(LOCK)
+        lock = yaml_files.read_yaml(LOCK)
         lock["stages"][STAGE.format(scale=scale)]["cmd"] = PARTIAL
-        LOCK.write_text(yaml_files.text(lock), encoding="utf-8")
+        LOCK.write_text(yaml_files.format_yaml(lock), encoding="utf-8")
     return kept
 
 
@@ -60,7 +60,7 @@ def ignore_private(private: Collection[str], root: Path = Path()) -> None:
 
     Raises NotRecorded in a stage of DVC that began before it was told to ignore one of them.
     """
-    if sharing.ignore(private, root) and OF_DVC in os.environ:
+    if sharing.write_dvcignore(private, root) and OF_DVC in os.environ:
         raise NotRecorded(
             f"{sharing.IGNORE} did not name all files of real people that stay on this machine (share_originals in "
             "params.yaml), and DVC has read it already. It names them now: run the same command again"
@@ -70,19 +70,19 @@ def ignore_private(private: Collection[str], root: Path = Path()) -> None:
 def _keep(scale: str, planned: frozenset[str] | set[str] = frozenset()) -> int:
     for folder in (*(Path(f"{folder}{scale}") for folder in BUILT), MANIFESTS):
         folder.mkdir(parents=True, exist_ok=True)  # DVC needs it; a rehearsal makes no results
-    kept = local_records.keep(scale, needed=planned)
-    overlays.write(loading.load(Path()).tree, records.params_path(scale))
+    kept = local_records.write_records(scale, needed=planned)
+    overlays.write_tree(loading.load(Path()).tree, records.params_path(scale))
     return kept
 
 
-def strays() -> list[str]:
+def list_orphans() -> list[str]:
     """The files of the scale in params.yaml that no job of the graph makes: those of variants that were removed."""
-    scale = yaml_files.read(Path(blocks.PARAMS))["scale"]
-    planned = {str(path) for job in graph(force_all=True)[0] for path in job.output}
+    scale = yaml_files.read_yaml(Path(blocks.PARAMS))["scale"]
+    planned = {str(path) for job in plan_jobs(force_all=True)[0] for path in job.output}
     return sorted(Build(scale).files.keys() - planned)
 
 
-def merge() -> int:
+def merge_builds() -> int:
     """After ``git merge``: put the records and files of both sides together. Returns the number of files from theirs.
 
     A job that one side changed is taken from that side. A job that both sides changed is taken from ours. dvc.lock
@@ -92,12 +92,12 @@ def merge() -> int:
     """
     import dvc.api
 
-    scale = yaml_files.read(Path(blocks.PARAMS))["scale"]
+    scale = yaml_files.read_yaml(Path(blocks.PARAMS))["scale"]
     text = records.text_path(scale).as_posix()
     base, ours, theirs = (Records.parse(_of_commit(commit, text)) for commit in _sides())
-    merged = records.merged(base, ours, theirs)
+    merged = records.merge_records(base, ours, theirs)
     private = loading.load(Path()).private
-    taken = [path for path, record in merged.makers.items() if not sharing.stays(path, private)
+    taken = [path for path, record in merged.makers.items() if not sharing.is_private(path, private)
              and (path not in ours.makers or ours.makers[path].outputs[path] != record.outputs[path])]  # fmt: skip
     other = dvc.api.DVCFileSystem(".", rev="MERGE_HEAD")
     try:
@@ -147,6 +147,6 @@ def _changed_inputs(jobs: list["Job"]) -> Iterator[str]:
 
     for job in jobs:
         for output in map(str, job.output):
-            seen = inputs_as_read(output)
+            seen = read_input_hashes(output)
             if any(seen.get(path) != sha256(path) for path in map(str, job.input)):
                 yield output

@@ -205,7 +205,7 @@ def grid(
     ids = face_selection.faces(figure, images.source, images.distances, images.attempts)
     notes = [context.about(figure), _left_out(declared_columns), figure.note]
     if images.private:
-        ids, notes = ids[:1], [sharing.withheld(context.dataset(figure.dataset)), *notes]
+        ids, notes = ids[:1], [sharing.explain_withheld(context.dataset(figure.dataset)), *notes]
     originals = images.originals(ids)
     with canvas.style():
         drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)

@@ -16,17 +16,17 @@ from masquerade import assets
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError, suggest_nearest
 from masquerade.params.blocks import PARAMS, SCALES
-from masquerade.params.mistakes import explain
-from masquerade.params.model import model
-from masquerade.params.overlays import chain, overlay
-from masquerade.params.parameters import Parameters, trained_with
-from masquerade.params.yaml_files import read
+from masquerade.params.mistakes import explain_mistakes
+from masquerade.params.model import build_model
+from masquerade.params.overlays import overlay, read_chain
+from masquerade.params.parameters import Parameters, build_training_params
+from masquerade.params.yaml_files import read_yaml
 
 CONFIG = "--config or --configfile"
 """The name of what Snakemake's command line sets, in the place of a file."""
 
 
-def scales(root: Path = Path()) -> list[str]:
+def list_scales(root: Path = Path()) -> list[str]:
     """The scales that have an overlay."""
     return sorted(path.stem for path in (root / SCALES).glob("*.yaml"))
 
@@ -38,28 +38,28 @@ def load(root: Path = Path(), scale: str | None = None, config: Mapping[str, Any
     Snakemake's ``--config`` and ``--configfile``; its key ``scale`` names the scale. Raises ParameterError, which lists
     every mistake.
     """
-    base = read(root / PARAMS)
+    base = read_yaml(root / PARAMS)
     changes = dict(config or {})
     scale = changes.pop("scale", scale or base.get("scale"))
-    if scale not in scales(root):
-        raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {suggest_nearest(str(scale), scales(root))}")
-    layers = {**layers_of(scale, root), CONFIG: changes}
+    if scale not in list_scales(root):
+        raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {suggest_nearest(str(scale), list_scales(root))}")
+    layers = {**read_layers(scale, root), CONFIG: changes}
     merged = base
     for file, layer in layers.items():
         _check_removals(merged, layer, file)
         merged = overlay(merged, layer)
     merged = overlay(merged, {"scale": scale})
     try:
-        parameters = Parameters(model()(**merged))
+        parameters = Parameters(build_model()(**merged))
     except ValidationError as error:
-        raise ParameterError(explain(error, layers)) from error
+        raise ParameterError(explain_mistakes(error, layers)) from error
     _check_references(parameters)
     return parameters
 
 
-def layers_of(scale: str, root: Path = Path()) -> dict[str, dict[str, Any]]:
+def read_layers(scale: str, root: Path = Path()) -> dict[str, dict[str, Any]]:
     """File -> overlay of a scale and of its bases, in the order in which they apply. Raises ParameterError."""
-    return chain(scale, lambda file: read(root / file), scales(root))
+    return read_chain(scale, lambda file: read_yaml(root / file), list_scales(root))
 
 
 def _check_references(parameters: Parameters) -> None:
@@ -101,7 +101,9 @@ def _check_references(parameters: Parameters) -> None:
     for method in parameters.methods:
         for variant, knobs in parameters.ablations(method).items():
             try:
-                trained_with(discovery.load("methods", method), parameters.tree["methods"][method]["params"], knobs)
+                build_training_params(
+                    discovery.load("methods", method), parameters.tree["methods"][method]["params"], knobs
+                )
             except ValidationError as error:
                 reasons = "; ".join(f"'{'.'.join(map(str, item['loc']))}': {item['msg']}" for item in error.errors())
                 raise ParameterError(f"{PARAMS}: methods.{method}.ablations.{variant}: {reasons}.") from error

@@ -17,7 +17,7 @@ Setting = tuple[str, str, str]
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One anonymization of one dataset's test split. ``reason``: why it is skipped, or '' if it is runnable."""
+    """One anonymization of one dataset's test split. ``find_obstacle``: why it is skipped, or '' if it is runnable."""
 
     dataset: str
     method: str
@@ -45,7 +45,7 @@ class Cell:
         return CELL.format(**vars(self))
 
 
-def cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]:
+def plan_cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]:
     """Every cell that matches ``matrix.evaluate``, in a fixed order, and then every imported cell.
 
     ``as_if_placed``: take the files of every dataset as present. Raises ParameterError if a pattern matches nothing.
@@ -66,7 +66,7 @@ def cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]:
                 )
             evaluated.update(matches)
         names = {pairs[pair][0] for pair in evaluated}
-        reasons = {name: reason(parameters, dataset, name, as_if_placed) for name in names}
+        reasons = {name: find_obstacle(parameters, dataset, name, as_if_placed) for name in names}
         planned += [
             Cell(dataset, name, variant, seed, reasons[name])
             for pair, (name, variant) in pairs.items()
@@ -74,14 +74,14 @@ def cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]:
             for seed in seeds[name]
         ]
     return planned + [
-        Cell(dataset, name, variant, parameters.seeds[0], unavailable(parameters, dataset))
+        Cell(dataset, name, variant, parameters.seeds[0], explain_absence(parameters, dataset))
         for name, block in parameters.imported.items()
         for variant, sets in block.variants.items()
         for dataset in sets
     ]
 
 
-def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
+def select_matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
     """The cells that match ``patterns``: dataset -> patterns ``method/variant``."""
 
     @cache
@@ -91,7 +91,7 @@ def matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> 
     return [cell for cell in planned if matches(cell.dataset, f"{cell.method}/{cell.variant}")]
 
 
-def by_setting(planned: Iterable[Cell]) -> dict[Setting, list[Cell]]:
+def group_by_setting(planned: Iterable[Cell]) -> dict[Setting, list[Cell]]:
     """The cells of each setting, in their order."""
     settings: dict[Setting, list[Cell]] = {}
     for cell in planned:
@@ -99,7 +99,7 @@ def by_setting(planned: Iterable[Cell]) -> dict[Setting, list[Cell]]:
     return settings
 
 
-def chosen(planned: Mapping[Setting, list[Cell]], settings: Iterable[Setting]) -> list[Cell]:
+def select_settings(planned: Mapping[Setting, list[Cell]], settings: Iterable[Setting]) -> list[Cell]:
     """The cells of ``settings``, in the order of ``planned``."""
     settings = set(settings)
     return [cell for setting, cells in planned.items() if setting in settings for cell in cells]
@@ -120,9 +120,9 @@ def runs_once(method: str) -> bool:
     return capabilities.deterministic and not (capabilities.trains or capabilities.keys)
 
 
-def reason(parameters: Parameters, dataset: str, method: str, as_if_placed: bool = False) -> str:
+def find_obstacle(parameters: Parameters, dataset: str, method: str, as_if_placed: bool = False) -> str:
     """Why ``method`` cannot run on ``dataset``, or '' if it can."""
-    if not as_if_placed and (why := unavailable(parameters, dataset)):
+    if not as_if_placed and (why := explain_absence(parameters, dataset)):
         return why
     cls = discovery.load("methods", method)
     missing = [name for name in parameters.needs(method) if name not in parameters.backbones]
@@ -133,13 +133,13 @@ def reason(parameters: Parameters, dataset: str, method: str, as_if_placed: bool
     return ""
 
 
-def unavailable(parameters: Parameters, dataset: str) -> str:
+def explain_absence(parameters: Parameters, dataset: str) -> str:
     """Why the faces of ``dataset`` are not available, or '' if they are."""
     available, why = discovery.load("faces", dataset)(parameters.datasets[dataset]).available()
     return "" if available else why
 
 
-def skipped(
+def explain_skipped(
     parameters: Parameters, settings: Iterable[Setting], planned: Mapping[Setting, list[Cell]]
 ) -> dict[Setting, str]:
     """Setting -> why it has no runnable cell, for the cell of the table. Settings with runnable cells are left out."""

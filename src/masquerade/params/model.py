@@ -67,7 +67,7 @@ def _room_block(room: str) -> type[Settings]:
 
 
 @cache
-def model() -> type[Common]:
+def build_model() -> type[Common]:
     """The type of the whole of params.yaml, for the modules that exist now."""
     fields: dict[str, Any] = {key: (_room_block(room), ...) for key, room in ROOMS.items()}
     return create_model("Parameters", __base__=Common, **fields)

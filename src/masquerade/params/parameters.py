@@ -8,7 +8,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
 from masquerade.params import sharing
 from masquerade.params.blocks import Common
-from masquerade.params.overlays import MISSING, at, overlay
+from masquerade.params.overlays import MISSING, find_value, overlay
 
 
 class Parameters:
@@ -28,8 +28,8 @@ class Parameters:
         self.methods: dict[str, Any] = self._present("methods")
         self.attackers: dict[str, Settings] = self._present("attackers")
 
-        self.private = sharing.private_datasets(self.share_originals, self.matrix.train_on, self.matrix.evaluate)
-        """The datasets whose faces stay on this machine (`sharing.stays`)."""
+        self.private = sharing.list_private_datasets(self.share_originals, self.matrix.train_on, self.matrix.evaluate)
+        """The datasets whose faces stay on this machine (`sharing.is_private`)."""
         used = self.datasets.keys() & {self.matrix.train_on, *self.matrix.evaluate}
         self.terms = self.terms_of(used, self.backbones)
         """The terms of use of this scale's pictures and networks."""
@@ -68,7 +68,7 @@ class Parameters:
         """
         optional = {key.removesuffix("?"): key.endswith("?") for key in keys}
         tree = self.tree | {"latent_stand_ins": self.latent_stand_ins}
-        values = {key: at(tree, key) for key in optional}
+        values = {key: find_value(tree, key) for key in optional}
         for key, value in values.items():
             if value is MISSING and not optional[key]:
                 raise ParameterError(f"params.yaml has no '{key}' at scale {self.scale}.")
@@ -104,10 +104,10 @@ class Parameters:
     def trained(self, method: str, variant: str = "") -> Settings:
         """The Params of a method's training. ``variant``: one of its ablations; any other variant changes nothing."""
         knobs, ablation = self.tree["methods"][method]["params"], self.ablations(method).get(variant)
-        return trained_with(discovery.load("methods", method), knobs, ablation)
+        return build_training_params(discovery.load("methods", method), knobs, ablation)
 
 
-def trained_with(cls: type, knobs: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:
+def build_training_params(cls: type, knobs: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:
     """The Params of the method ``cls``: its ``knobs`` with those of an ``ablation`` on top.
 
     Raises pydantic's ValidationError.

@@ -17,10 +17,10 @@ CARRIED = Path(__file__).parents[1] / "carried"
 SOURCES = Path(__file__).parents[3]
 """The clone of this code, unless a wheel was installed."""
 _COMMIT = CARRIED / "COMMIT"
-"""The commit of the wheel, as `commit` gives it in a clone."""
+"""The commit of the wheel, as `read_commit` gives it in a clone."""
 
 
-def find(given: str | os.PathLike[str] | None = None) -> Path:
+def find_repository(given: str | os.PathLike[str] | None = None) -> Path:
     """The repository ``given``; without one, the current folder, else what the wheel carries or the clone of this code.
 
     Raises ParameterError if ``given`` has no params.yaml, and if there is none at all.
@@ -34,7 +34,7 @@ def find(given: str | os.PathLike[str] | None = None) -> Path:
     return known[0]
 
 
-def clone(given: Path) -> Path:
+def require_clone(given: Path) -> Path:
     """``given``, if it is a clone. Raises ParameterError, which says what a command of the pipeline needs."""
     if (given / PARAMS).is_file():
         return given
@@ -46,7 +46,7 @@ def clone(given: Path) -> Path:
     )
 
 
-def scratch(root: Path) -> Path:
+def find_cache_folder(root: Path) -> Path:
     """The folder for what is computed once for the repository ``root`` and kept: in a clone ``.masquerade``.
 
     Of a wheel, it is in the user's cache, because a user cannot write beside installed code. Raises ParameterError if
@@ -55,7 +55,7 @@ def scratch(root: Path) -> Path:
     if root != CARRIED:
         return root / ".masquerade"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    folder = cache / "masquerade" / f"{release()}-{commit()[:12]}"
+    folder = cache / "masquerade" / f"{read_version()}-{read_commit()[:12]}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -65,12 +65,12 @@ def scratch(root: Path) -> Path:
     return folder
 
 
-def release() -> str:
+def read_version() -> str:
     """The version of this code, as it was installed."""
     return version("masquerade")
 
 
-def commit() -> str:
+def read_commit() -> str:
     """The commit of this code, with ``+`` for a clone with other changes. 'unknown' for a copy without ``.git``."""
     if _COMMIT.is_file():
         return _COMMIT.read_text(encoding="utf-8").strip()

@@ -1,8 +1,8 @@
 """Whose faces may leave this machine: those of real people only if `share_originals` in params.yaml names the dataset.
 
 A dataset is private otherwise. Its own files below data/ hold its faces and whatever is made of single faces: latent
-codes, embeddings, measurements, anonymized and recovered images. `stays` is true of them: DVC ignores them, and MLflow,
-figures, the report and the crate take nothing from them. Numbers, tables and networks leave.
+codes, embeddings, measurements, anonymized and recovered images. `is_private` is true of them: DVC ignores them, and
+MLflow, figures, the report and the crate take nothing from them. Numbers, tables and networks leave.
 """
 
 import os
@@ -18,7 +18,9 @@ IGNORE = Path(".dvcignore")
 HEAD = "# Faces of real people stay on this machine. Snakemake writes these lines: docs/sharing.md."
 
 
-def private_datasets(shared: Iterable[str] = (), train_on: str = "", evaluated: Iterable[str] = ()) -> frozenset[str]:
+def list_private_datasets(
+    shared: Iterable[str] = (), train_on: str = "", evaluated: Iterable[str] = ()
+) -> frozenset[str]:
     """The datasets whose faces stay here: those of real people that ``shared`` does not name.
 
     If the dataset that methods learn from stays here, every evaluated one does: galleries show its people.
@@ -33,19 +35,19 @@ def declare(private: Collection[str]) -> None:
     os.environ[VARIABLE] = " ".join(sorted(private))
 
 
-def declared() -> frozenset[str]:
+def read_declared() -> frozenset[str]:
     """The private datasets that were stated to this process."""
     names = os.environ.get(VARIABLE)
-    return private_datasets() if names is None else frozenset(names.split())
+    return list_private_datasets() if names is None else frozenset(names.split())
 
 
-def stays(path: PurePath | str, private: Collection[str]) -> bool:
+def is_private(path: PurePath | str, private: Collection[str]) -> bool:
     """Whether a file stays on this machine, because it is one of a private dataset below data/."""
     _, below, names = f"/{PurePath(path).as_posix()}".partition(f"/{DATA}")
     return bool(below) and any(name.split(".")[0] in private for name in names.split("/"))
 
 
-def withheld(dataset: str) -> str:
+def explain_withheld(dataset: str) -> str:
     """The sentence in the place of images of a private dataset."""
     return (
         f"No image of {dataset} is shown: its faces are of real people, or made of theirs, and params.yaml does not "
@@ -53,8 +55,8 @@ def withheld(dataset: str) -> str:
     )
 
 
-def ignore(private: Collection[str], root: Path = Path()) -> bool:
-    """Make .dvcignore name the files that `stays` is true of. Returns whether it lacked some of them before."""
+def write_dvcignore(private: Collection[str], root: Path = Path()) -> bool:
+    """Make .dvcignore name the files that `is_private` is true of. Returns whether it lacked some of them before."""
     file = root / IGNORE
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     lines = [line for name in sorted(private) for line in (f"/{DATA}**/{name}/", f"/{DATA}**/{name}.*")]

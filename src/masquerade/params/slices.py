@@ -11,8 +11,8 @@ from masquerade.core.settings import Settings
 from masquerade.params.blocks import AttackSettings, AttributeSettings, RecoverySettings
 from masquerade.params.informed import InformedSettings, UtilitySettings
 from masquerade.params.model import ROOMS
-from masquerade.params.overlays import MISSING, at
-from masquerade.params.parameters import Parameters, trained_with
+from masquerade.params.overlays import MISSING, find_value
+from masquerade.params.parameters import Parameters, build_training_params
 
 Block = TypeVar("Block", bound=Settings)
 PROTOCOLS: dict[str, type[Settings]] = {
@@ -59,7 +59,7 @@ class Slice:
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a dotted key, or a mapping with all values below it; ``default`` if there is none."""
-        value = at(self._tree, key)
+        value = find_value(self._tree, key)
         return default if value is MISSING else value
 
     def __getitem__(self, key: str) -> Any:
@@ -84,10 +84,12 @@ class Slice:
     def trained(self, method: str, variant: str = "") -> Settings:
         """The Params of a method's training. ``variant``: one of its ablations; any other variant changes nothing."""
         block = self[f"methods.{method}"]
-        return trained_with(discovery.load("methods", method), block["params"], block.get("ablations", {}).get(variant))
+        return build_training_params(
+            discovery.load("methods", method), block["params"], block.get("ablations", {}).get(variant)
+        )
 
 
-def protocol_keys(block: str) -> list[str]:
+def list_protocol_keys(block: str) -> list[str]:
     """The keys of a block of PROTOCOLS that jobs read, those of a single method with wildcards in braces."""
     overrides = [f"{block}.overrides.{{method}}.{{variant}}?"] if block in ("informed", "recovery") else []
     return [*(f"{block}.{name}" for name in sorted(PROTOCOLS[block].model_fields)), *overrides]

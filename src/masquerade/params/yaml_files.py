@@ -12,12 +12,12 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from masquerade.core.errors import ParameterError
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file as a mapping. Raises ParameterError, with the file and the line, if it is not one."""
     if not path.is_file():
         raise ParameterError(f"{path} is missing.")
     try:
-        return parse(path.read_text(encoding="utf-8"), path)
+        return parse_yaml(path.read_text(encoding="utf-8"), path)
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ParameterError(
@@ -25,7 +25,7 @@ def read(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def parse(text: str, name: object) -> dict[str, Any]:
+def parse_yaml(text: str, name: object) -> dict[str, Any]:
     """YAML text as a mapping. Raises ParameterError, with ``name`` and the line, if it is not one."""
     try:
         tree = YAML(typ="safe").load(text)  # YAML 1.2, parsed in C: requirements.lock has ruamel.yaml.clib
@@ -39,8 +39,8 @@ def parse(text: str, name: object) -> dict[str, Any]:
     return tree
 
 
-def text(tree: Mapping[str, Any], sort_keys: bool = False, flow: bool | None = False, width: int = 1000) -> str:
-    """A mapping as YAML text, of which `parse` gives the same mapping.
+def format_yaml(tree: Mapping[str, Any], sort_keys: bool = False, flow: bool | None = False, width: int = 1000) -> str:
+    """A mapping as YAML text, of which `parse_yaml` gives the same mapping.
 
     ``flow``: None writes the innermost lists and mappings on one line each, of at most ``width`` characters.
     """

@@ -12,7 +12,7 @@ from masquerade.core.own_weights import PREFIX, name_of
 from masquerade.core.settings import Settings
 from masquerade.methods.latent import SetOfFakes
 from masquerade.params import repository
-from masquerade.params.parameters import Parameters, trained_with
+from masquerade.params.parameters import Parameters, build_training_params
 from masquerade.training import cards
 from masquerade.training.cards import Card
 
@@ -53,7 +53,7 @@ def networks(parameters: Parameters) -> Iterator[Network]:
         for variant in ("", *parameters.ablations(name)):
             if weights := parameters.weights(name, variant):
                 ablation = parameters.ablations(name).get(variant)
-                params = trained_with(cls, block.params.model_dump(mode="json"), ablation)
+                params = build_training_params(cls, block.params.model_dump(mode="json"), ablation)
                 yield Network(f"methods.{name}", weights, cls.architecture, params, False, seeds)
     if weights := name_of(parameters.fakes.published):
         yield Network(FAKES, weights, SetOfFakes.architecture, parameters.fakes, False, (parameters.data_seed,))

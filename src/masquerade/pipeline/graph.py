@@ -45,13 +45,13 @@ class Graph:
         self.parameters = loading.load(root, scale, config)
         self.scale = self.parameters.scale
         self.paths = Paths(self.scale)
-        self.all_cells = matrix.cells(self.parameters)
+        self.all_cells = matrix.plan_cells(self.parameters)
         self.cells = [cell for cell in self.all_cells if cell.runnable]
         # Imported cells are pictures of test faces: their program can make no others.
         self.built = [cell for cell in self.cells if cell.method not in self.parameters.imported]
-        self.attributed = matrix.matching(self.built, self.parameters.attributes.cells)
-        self.attempted = matrix.matching(self.built, self.parameters.recovery.cells)
-        self.key_attacked = matrix.matching(self.built, self.parameters.attacks.cells)
+        self.attributed = matrix.select_matching(self.built, self.parameters.attributes.cells)
+        self.attempted = matrix.select_matching(self.built, self.parameters.recovery.cells)
+        self.key_attacked = matrix.select_matching(self.built, self.parameters.attacks.cells)
         self.train_on = self.parameters.matrix.train_on
         self.datasets = sorted({cell.dataset for cell in self.cells} | {self.train_on})
         self.private = " ".join(name for name in self.datasets if name in self.parameters.private)

@@ -41,7 +41,7 @@ class _Finder:
     def __init__(self, root: Path, parameters: Parameters, say: Say):
         self.root, self.parameters, self.say = root, parameters, say
         self.paths = Paths(parameters.scale)
-        self.folder = repository.scratch(root) / FOLDER / parameters.scale
+        self.folder = repository.find_cache_folder(root) / FOLDER / parameters.scale
         self.cards: list[Card] = []
         self.missing: list[str] = []
 

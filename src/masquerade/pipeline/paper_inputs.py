@@ -27,9 +27,9 @@ class PaperInputs:
             item.key: imported_rows.add(item, parameters.imported, parameters.stand_ins) for item in declared
         }
         self.claims = claims.of_papers(claims.load(), parameters.papers)
-        self._planned = matrix.by_setting(cells)
-        self._runnable = matrix.by_setting(cell for cell in cells if cell.runnable)
-        self._attempted = matrix.by_setting(attempted)
+        self._planned = matrix.group_by_setting(cells)
+        self._runnable = matrix.group_by_setting(cell for cell in cells if cell.runnable)
+        self._attempted = matrix.group_by_setting(attempted)
         figures = [item for item in self.items.values() if item.kind == "clusters"]
         self.clustered = {setting for item in figures for setting in self.settings(item)}
 
@@ -70,7 +70,7 @@ class PaperInputs:
     def files(self, pattern: str, settings: Iterable[Setting], attempts: bool = False) -> list[str]:
         """The files of the cells that have one of ``settings``: runnable cells, or cells with ``attempts``."""
         offered = self._attempted if attempts else self._runnable
-        return [pattern.format(**vars(cell)) for cell in matrix.chosen(offered, settings)]
+        return [pattern.format(**vars(cell)) for cell in matrix.select_settings(offered, settings)]
 
     def shown(self, pattern: str, attempts: bool = False) -> Callable[[Any], list[str]]:
         """Input function: the files of the cells that the wildcards' table or figure shows."""
@@ -87,7 +87,7 @@ class PaperInputs:
 
     def reasons(self, settings: Iterable[Setting]) -> str:
         """Why some of ``settings`` have no runnable cell: JSON of [dataset, method, variant, reason]."""
-        skipped = matrix.skipped(self.parameters, settings, self._planned)
+        skipped = matrix.explain_skipped(self.parameters, settings, self._planned)
         return json.dumps([[*setting, reason] for setting, reason in sorted(skipped.items())])
 
     def not_shown(self, wildcards: Any) -> str:

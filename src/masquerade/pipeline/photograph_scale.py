@@ -21,7 +21,7 @@ def chosen(root: Path, method: str, variant: str | None, scale: str | None) -> t
     ``scale``: None takes PHOTO if all networks of the method are there at that scale, and else the scale of
     params.yaml. Raises ParameterError as `loading.load`.
     """
-    if scale is None and PHOTO in loading.scales(root):
+    if scale is None and PHOTO in loading.list_scales(root):
         photo = loading.load(root, PHOTO)
         absent = list(missing(root, photo, method, variant))
         if not absent:

@@ -79,7 +79,7 @@ class Plan:
     def __init__(self, parameters: Parameters, root: Path, measurements: Measurements):
         self.parameters, self.root, self.measurements = parameters, root, measurements
         # a dataset whose files are not placed counts as if they were
-        every = [cell for cell in matrix.cells(parameters, as_if_placed=True) if cell.runnable]
+        every = [cell for cell in matrix.plan_cells(parameters, as_if_placed=True) if cell.runnable]
         self.imported = [cell for cell in every if cell.method in parameters.imported]
         self.cells = [cell for cell in every if cell.method not in parameters.imported]
         self.attackers = AttackerInputs(parameters, self.cells, paths.Paths(parameters.scale))
@@ -100,7 +100,7 @@ class Plan:
     def _data(self) -> Iterator[Work]:
         for name, splits in self.images.items():
             note = "" if splits else "the number of images is unknown before the archive is built"
-            if matrix.unavailable(self.parameters, name):
+            if matrix.explain_absence(self.parameters, name):
                 note = note or "not placed: counted as if it were here"
             yield self._row("faces", name, 1, sum(splits.values()), "images", note)
 
@@ -167,7 +167,7 @@ class Plan:
         yield self._row("metrics", "", len(cells), len(cells), "cells")
 
     def _matching(self, block: str) -> list[Cell]:
-        return matrix.matching(self.cells, getattr(self.parameters, block).cells)
+        return matrix.select_matching(self.cells, getattr(self.parameters, block).cells)
 
     def _tested(self, cell: Cell) -> int:
         return self.images[cell.dataset].get("test", 0)

@@ -87,8 +87,8 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     from masquerade.lineage import provenance, publishing, tracking
     from masquerade.params import sharing
 
-    private = sharing.declared()
-    shows_faces = not any(sharing.stays(path, private) for path in given.inputs)
+    private = sharing.read_declared()
+    shows_faces = not any(sharing.is_private(path, private) for path in given.inputs)
     began = time.time()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
@@ -100,7 +100,7 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
             if process.find_current().rank == 0:
                 hashes = {str(path): fingerprints.md5(path) for path in given.outputs}
                 run.tag({f"output.{path}": md5 for path, md5 in hashes.items()})
-                provenance.write(hashes, began, run.id, given.threads)
+                provenance.write_circumstances(hashes, began, run.id, given.threads)
     except MasqueradeError as error:
         sys.exit(f"{name}: {error}")
 

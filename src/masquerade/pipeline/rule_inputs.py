@@ -215,7 +215,7 @@ class AttackerInputs:
 
     def __init__(self, parameters: Parameters, built: Sequence[Cell], paths: Paths):
         self.parameters, self.paths = parameters, paths
-        self.cells = matrix.matching(built, parameters.informed.cells)
+        self.cells = matrix.select_matching(built, parameters.informed.cells)
         train_on = parameters.matrix.train_on
         if other := sorted({cell.dataset for cell in self.cells} - {train_on}):
             raise ParameterError(

@@ -124,7 +124,7 @@ class _Exporter:
             what=self._what(trained),
             source=getattr(trained.cls, "source", "") or trained.cls.paper,
             block=trained.block,
-            license=licenses.of_networks(terms),
+            license=licenses.license_of_networks(terms),
             terms=terms,
             scale=self.parameters.scale,
             data=Data(
@@ -136,7 +136,7 @@ class _Exporter:
             belongs_to={name: self._tied(trained, name, md5) for name, md5 in ties.items()},
             commit=record["commit"],
             hours=round(record["seconds"] / 3600, 3),
-            machine=descriptions.machine(record["machine"]),
+            machine=descriptions.describe_machine(record["machine"]),
             quality=quality,
             quality_of=quality_of,
             checkpoint=fingerprints.md5(path),
@@ -162,7 +162,7 @@ class _Exporter:
 
     def _record(self, checkpoint: str) -> dict[str, Any]:
         """The circumstances of the job that wrote a checkpoint."""
-        file = self.root / provenance.path_of(checkpoint)
+        file = self.root / provenance.circumstances_path(checkpoint)
         record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"outputs": {}}
         if record["outputs"].get(checkpoint) != fingerprints.md5(self.root / checkpoint):
             raise MasqueradeError(

@@ -14,7 +14,7 @@ from masquerade.core import files, fingerprints, own_weights
 from masquerade.core.errors import CheckpointError, ParameterError, suggest_nearest
 from masquerade.core.settings import Settings
 from masquerade.params import yaml_files
-from masquerade.params.overlays import MISSING, at, overlay
+from masquerade.params.overlays import MISSING, find_value, overlay
 
 FOLDER = Path(own_weights.FOLDER)
 LIMIT, LARGEST = 150_000_000, 40_000_000
@@ -119,7 +119,7 @@ def read(name: str, root: Path = Path()) -> Card:
             "network then."
         )
     try:
-        return Card(**yaml_files.read(root / path))
+        return Card(**yaml_files.read_yaml(root / path))
     except (ValidationError, ParameterError) as error:
         reasons = (
             "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
@@ -181,7 +181,7 @@ def misfits(card: Card, keys: tuple[str, ...], params: Settings) -> list[tuple[s
     ``keys``: those of the architecture. ``params``: the parameters of the network at a scale.
     """
     blocks = _block(card), params.model_dump(mode="json")
-    before, now = ({key: at(block, key) for key in keys} for block in blocks)
+    before, now = ({key: find_value(block, key) for key in keys} for block in blocks)
     return list(differences(before, now))
 
 

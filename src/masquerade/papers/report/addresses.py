@@ -6,7 +6,7 @@ of the row has.
 
 from collections.abc import Sequence
 
-from masquerade.lineage.address import slug
+from masquerade.lineage.address import make_slug
 from masquerade.papers.report.reading import Record
 
 NamedRecord = tuple[Record, list[str]]
@@ -47,4 +47,4 @@ def _names(record: Record) -> list[str]:
     further = [record[key] for key in ("part", "judge", "attempt") if record.get(key)]
     metric = record["metric"]
     names = [titled, record["column"], metric, *(f"{metric} {word}" for word in further), " ".join([metric, *further])]
-    return list(dict.fromkeys(map(slug, names)))
+    return list(dict.fromkeys(map(make_slug, names)))

@@ -234,7 +234,7 @@ def render(papers: Sequence[Paper], build: Build, context: Context) -> str:
             papers=papers,
             context=context,
             boards=boards.boards(files, methods, build.skipped, build.private),
-            withheld=[sharing.withheld(name) for name in build.private if name in shown],
+            withheld=[sharing.explain_withheld(name) for name in build.private if name in shown],
             chains=chains,
             claims=(build.claims, fingerprints.md5(build.claims)),
             further={path: path.read_text(encoding="utf-8") for path in build.further},
@@ -253,7 +253,7 @@ def _environment(context: Context) -> jinja2.Environment:
     environment.filters |= {
         "inline": lambda text: Markup(MARKDOWN.renderInline(text)),
         "markdown": lambda text: Markup(MARKDOWN.render(text)),
-        "slug": addresses.slug,
+        "slug": addresses.make_slug,
         "number": layout.number,
         "printed": layout.printed,
         "short": lambda value: "–" if value is None else f"{value:.4g}".replace("-", "−"),

@@ -24,15 +24,15 @@ def register(root: Path, scale: str, block: Mapping[str, Any]) -> Path:
     be valid.
     """
     file = root / blocks.SCALES / f"{scale}.yaml"
-    before, text = yaml_files.read(file), file.read_text(encoding="utf-8")
+    before, text = yaml_files.read_yaml(file), file.read_text(encoding="utf-8")
     merged = {"imported": overlays.overlay(before.get("imported") or {}, block)}
-    written = yaml_files.text(merged)
+    written = yaml_files.format_yaml(merged)
     if _BLOCK.search(text + "\n"):
         changed = _BLOCK.sub(lambda _: written, text if text.endswith("\n") else f"{text}\n", count=1)
     else:
         changed = f"{text.rstrip()}\n{written}"
     try:
-        intact = yaml_files.parse(changed, file) == {**before, **merged}
+        intact = yaml_files.parse_yaml(changed, file) == {**before, **merged}
     except ParameterError:
         intact = False
     if not intact:

@@ -32,7 +32,10 @@ def load(
     if not isinstance(seed, int | None):
         raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
     root = files.expand_home(str(root)) if root else None
-    folder, method = repository.find(root).absolute(), str(method)  # it stays when the program changes its folder
+    folder, method = (
+        repository.find_repository(root).absolute(),
+        str(method),
+    )  # it stays when the program changes its folder
     if method not in (known := discovery.names("methods")):
         raise ParameterError(f"There is no '{method}' in methods/. {suggest_nearest(method, known)}")
     parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
