@@ -56,6 +56,22 @@ rule train:
         TARGETS.of("train"),
 
 
+rule metrics:
+    input:
+        TARGETS.of("metrics"),
+
+
+# The tables and figures of one paper: `snakemake falco`. With those of `attackers`, all that attackers do is built.
+for paper in dict.fromkeys([*PARAMETERS.papers, "attackers"]):
+
+    rule:
+        name:
+            paper
+        input:
+            TARGETS.of("paper", paper),
+
+
+# Rule `report`, a job of its own, builds the page and what it shows.
 rule tables:
     input:
         TARGETS.of("tables"),

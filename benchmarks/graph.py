@@ -108,7 +108,7 @@ def rows(folder: Path, name: str, cell: str) -> tuple[tuple[str, ...], tuple[str
     one = snakemake(folder, *PLAN, "--force", "--nolock", *config, f"results/graph_{name}/metrics/{cell}.json")
     whole = snakemake(folder, *PLAN, *config, "all")
     jobs = count("total", whole)
-    planned = name, str(count("metrics", whole)), str(jobs), *row(whole), f"{1000 * whole.processor / jobs:.2f}"
+    planned = name, str(count("evaluate", whole)), str(jobs), *row(whole), f"{1000 * whole.processor / jobs:.2f}"
     return planned, (name, *row(parsed), *row(one))
 
 

@@ -249,3 +249,16 @@ def test_command_of_a_launched_step_is_that_of_the_step_behind_its_launcher():
     )
     launcher = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q} "
     assert launched == launcher + local.removeprefix("python ")
+
+
+def test_each_output_of_a_rule_has_a_literal_path_beside_it(root):
+    text = "".join(path.read_text() for path in (root / "workflow/rules").glob("*.smk"))
+    blocks = re.findall(r"^    output:\n((?: {8}.*\n)+)", text, re.MULTILINE)
+    outputs = [line for block in blocks for line in block.splitlines()]
+    assert len(outputs) > 30
+    for line in outputs:
+        kind, example = re.fullmatch(r".*PATHS\.(\w+).*  # (\S+)", line).groups()
+        path = Path(example)
+        if "multiext" in line:
+            path = path.with_suffix("")
+        assert Paths.parse(kind, path).get("scale") == "mini", line

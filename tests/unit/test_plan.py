@@ -66,7 +66,7 @@ def test_the_plan_has_as_many_jobs_as_the_matrix(tiny, root):
     jobs = {}
     for row in planned(tiny, root).values():
         jobs[row.rule] = jobs.get(row.rule, 0) + row.jobs
-    assert jobs["anonymize"] == jobs["measure"] == jobs["metrics"] == len(runnable)
+    assert jobs["anonymize"] == jobs["measure"] == jobs["evaluate"] == len(runnable)
     assert jobs["backbone"] == len(tiny.backbones)
     assert jobs["recover"] == len(matrix.select_matching(runnable, tiny.recovery.cells))
     attackers = AttackerInputs(tiny, runnable, Paths(tiny.scale))

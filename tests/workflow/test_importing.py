@@ -33,7 +33,7 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
     )
     assert f"- {given[0].stem}: no picture" in built.run(*command, "--source", SOURCE, fails=True)
     built.run(*command, "--source", SOURCE, "--partial")
-    expected = {f"{step}-synthetic_hq-deepprivacy_official-default-0" for step in ("imported", "measure", "metrics")}
+    expected = {f"{step}-synthetic_hq-deepprivacy_official-default-0" for step in ("imported", "measure", "evaluate")}
     out_of_date = built.out_of_date()
     assert {
         job for job in out_of_date if job.split("-")[0] not in {"table", "grid", "claims_table", "scores", "report"}

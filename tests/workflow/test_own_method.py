@@ -28,7 +28,7 @@ def test_a_method_of_one_file_reaches_a_row_of_a_table_in_the_five_steps_of_the_
     built.edit(row[0], "\nrows:\n", f"\nrows:\n  {row[1]}\n")
     table = build[0].split()[-1].replace("mini", "tiny")
     assert built.out_of_date() >= {
-        f"{step}-synthetic_hq-mine-default-0" for step in ("anonymize", "measure", "metrics")
+        f"{step}-synthetic_hq-mine-default-0" for step in ("anonymize", "measure", "evaluate")
     }
     built.snakemake(table)
     measured = next(line for line in (built.path / table).read_text().splitlines() if line.startswith("| Mine"))

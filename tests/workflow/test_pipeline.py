@@ -14,7 +14,7 @@ from masquerade.core.images import FaceArchive
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
-CELL = {"anonymize", "anonymize_neural", "measure", "metrics"}
+CELL = {"anonymize", "anonymize_neural", "measure", "evaluate"}
 
 
 def of_method(jobs: set[str], method: str) -> set[str]:
@@ -159,7 +159,7 @@ def test_more_wrong_keys_rerun_recoveries_and_no_anonymization(planned, everythi
     tried = {job for job in everything if job.startswith(("recover-", "measure_recoveries-"))}
     assert tried
     assert jobs - tables(jobs) - tried == {
-        job.replace("recover-", "metrics-") for job in tried if job.startswith("recover-")
+        job.replace("recover-", "evaluate-") for job in tried if job.startswith("recover-")
     }
 
 
@@ -167,7 +167,7 @@ def test_metric_knob_reruns_metrics_alone(planned, everything):
     overlay = "scales/tiny.yaml"
     planned.edit_params(lambda tree: tree["metrics"]["protection_success_rate_at_far"].update(far=0.25), overlay)
     jobs = planned.out_of_date()
-    assert jobs - tables(jobs) == {job for job in everything if job.startswith("metrics-")}
+    assert jobs - tables(jobs) == {job for job in everything if job.startswith("evaluate-")}
 
 
 def test_change_of_the_launcher_reruns_nothing(planned):
@@ -186,7 +186,7 @@ def test_edited_method_reruns_its_own_cells(planned, everything):
 def test_edited_metric_reruns_metrics_alone(planned, everything):
     planned.edit("src/masquerade/metrics/image_quality.py", "class ", "ADDED = 1\n\n\nclass ")
     jobs = planned.out_of_date()
-    assert jobs - tables(jobs) == {job for job in everything if job.startswith("metrics-")}
+    assert jobs - tables(jobs) == {job for job in everything if job.startswith("evaluate-")}
 
 
 def test_margin_reruns_its_own_cell_and_no_codes_or_fakes(planned, everything):
@@ -226,7 +226,7 @@ def test_only_a_deleted_file_and_what_depends_on_it_are_made_again(built):
     before = archive.read_bytes()
     archive.unlink()
     assert {job.split("-")[0] for job in built.out_of_date()} <= {
-        "metrics",
+        "evaluate",
         "table",
         "curves",
         "claims_table",

@@ -85,7 +85,7 @@ def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path)
     shared.commit("changed")
     clone = shared.clone(tmp_path / "clone")
     out_of_date = clone.out_of_date()
-    cells = {job for job in out_of_date if job.split("-")[0] in {"anonymize", "measure", "metrics"}}
+    cells = {job for job in out_of_date if job.split("-")[0] in {"anonymize", "measure", "evaluate"}}
     assert {job.split("-", 1)[1] for job in cells} == {
         "synthetic_hq-gaussian_noise-sigma_9-0",
         "synthetic_hq-k_same-k_5-0",

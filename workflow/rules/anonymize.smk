@@ -5,7 +5,7 @@ rule anonymize_neural:
         code=METHODS.code("anonymize"),
         faces=with_index(PATHS.faces),
     output:
-        with_index(PATHS.anonymized),
+        with_index(PATHS.anonymized),  # data/mini/anonymized/synthetic_hq/falco/m_0/0.zip
     log:
         f"{LOGS}/anonymize/{CELL}.log",
     benchmark:
@@ -44,7 +44,7 @@ rule imported:
         faces=with_index(PATHS.faces),
         pictures=PATHS.imported,
     output:
-        with_index(PATHS.anonymized),
+        with_index(PATHS.anonymized),  # data/mini/anonymized/synthetic_hq/falco/m_0/0.zip
     log:
         f"{LOGS}/imported/{CELL}.log",
     benchmark:
@@ -75,7 +75,7 @@ use rule anonymize_neural as anonymize_train with:
         code=METHODS.code("anonymize_train"),
         faces=with_index(PATHS.faces),
     output:
-        with_index(PATHS.anonymized_train),
+        with_index(PATHS.anonymized_train),  # data/mini/anonymized_train/synthetic_hq/falco/m_0/0.zip
     log:
         f"{LOGS}/anonymize_train/{CELL}.log",
     benchmark:

@@ -5,7 +5,7 @@ use rule anonymize_neural as anonymize_attackers with:
         code=METHODS.code("anonymize_attackers"),
         faces=with_index(PATHS.faces),
     output:
-        with_index(PATHS.attackers_faces),
+        with_index(PATHS.attackers_faces),  # data/mini/attackers/own/synthetic_hq/cao21/d_9/0.zip
     log:
         f"{LOGS}/anonymize_attackers/{{key_kind}}/{CELL}.log",
     benchmark:
@@ -33,8 +33,8 @@ rule attacker:
         anonymized=ATTACKERS.faces,
         backbones=lambda w: BACKBONES.checkpoints(ATTACKERS.needs([w.attacker])),
     output:
-        checkpoint=PATHS.attacker,
-        quality=PATHS.attacker_quality,
+        checkpoint=PATHS.attacker,  # checkpoints/mini/attackers/adapted/synthetic_hq/cao21/d_9/0/0.safetensors
+        quality=PATHS.attacker_quality,  # checkpoints/mini/attackers/adapted/synthetic_hq/cao21/d_9/0/0.json
     log:
         f"{LOGS}/attackers/{{attacker}}/{CELL}/{{trial}}.log",
     benchmark:
@@ -81,7 +81,7 @@ rule attack_results:
         ),
         weights=JUDGES.assets("informed"),
     output:
-        PATHS.attack_results,
+        PATHS.attack_results,  # data/mini/attack_results/synthetic_hq/cao21/d_9/0.parquet
     log:
         f"{LOGS}/attack_results/{CELL}.log",
     benchmark:
@@ -116,7 +116,7 @@ rule downstream_utility:
         faces=with_index(PATHS.faces),
         anonymized=ATTACKERS.own_faces(),
     output:
-        PATHS.downstream_utility,
+        PATHS.downstream_utility,  # data/mini/downstream_utility/synthetic_hq/cao21/d_9/0.parquet
     log:
         f"{LOGS}/downstream_utility/{CELL}.log",
     benchmark:

@@ -6,8 +6,8 @@ rule pseudo_labels:
         faces=GRAPH.of_datasets(GRAPH.attribute_datasets, PATHS.faces),
         indexes=[index(archive) for archive in GRAPH.of_datasets(GRAPH.attribute_datasets, PATHS.faces)],
     output:
-        labels=PATHS.pseudo_labels,
-        quality=PATHS.pseudo_label_quality,
+        labels=PATHS.pseudo_labels,  # data/mini/attributes/pseudo_labels.parquet
+        quality=PATHS.pseudo_label_quality,  # results/mini/attributes/pseudo_labels.json
     log:
         f"{LOGS}/attributes/pseudo_labels.log",
     benchmark:
@@ -38,7 +38,7 @@ rule attributes:
         faces=with_index(PATHS.faces),
         pseudo=PATHS.pseudo_labels,
     output:
-        PATHS.attributes,
+        PATHS.attributes,  # data/mini/attributes/synthetic_hq/falco/m_0/0.parquet
     log:
         f"{LOGS}/attributes/{CELL}.log",
     benchmark:

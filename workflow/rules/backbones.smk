@@ -6,8 +6,8 @@ rule backbone:
         backbones=lambda w: BACKBONES.checkpoints(BACKBONES.needs(w.backbone)),
         published=lambda w: BACKBONES.published(w.backbone),
     output:
-        checkpoint=PATHS.backbone,
-        quality=PATHS.backbone_quality,
+        checkpoint=PATHS.backbone,  # checkpoints/mini/backbones/generator.safetensors
+        quality=PATHS.backbone_quality,  # checkpoints/mini/backbones/generator.json
     log:
         f"{LOGS}/backbones/{{backbone}}.log",
     benchmark:
@@ -38,7 +38,7 @@ rule backbones_table:
         code=CODE("backbones_table"),
         qualities=[PATHS.backbone_quality.format(backbone=name) for name in PARAMETERS.backbones],
     output:
-        PATHS.backbones_table,
+        PATHS.backbones_table,  # results/mini/tables/backbones.md
     log:
         f"{LOGS}/tables/backbones.log",
     benchmark:

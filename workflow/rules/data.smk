@@ -4,7 +4,7 @@ rule faces:
         code=CODE("data.{dataset}", faces=["{dataset}"]),
         sources=lambda w: GRAPH.sources(w.dataset),
     output:
-        with_index(PATHS.faces),
+        with_index(PATHS.faces),  # data/mini/faces/synthetic_hq.zip
     log:
         f"{LOGS}/faces/{{dataset}}.log",
     benchmark:

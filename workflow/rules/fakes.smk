@@ -5,7 +5,7 @@ rule fakes:
         backbones=BACKBONES.checkpoints(["generator", "semantics"]),
         published=BACKBONES.fakes(),
     output:
-        PATHS.fakes,
+        PATHS.fakes,  # data/mini/fakes.safetensors
     log:
         f"{LOGS}/fakes.log",
     benchmark:

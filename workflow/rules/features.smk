@@ -5,7 +5,7 @@ rule features:
         code=METHODS.code("features"),
         faces=with_index(PATHS.faces),
     output:
-        PATHS.features,
+        PATHS.features,  # data/mini/features/synthetic_hq/lreorg/default/0.parquet
     log:
         f"{LOGS}/features/{CELL}.log",
     benchmark:

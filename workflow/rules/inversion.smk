@@ -5,7 +5,7 @@ rule invert:
         faces=with_index(PATHS.faces),
         backbones=BACKBONES.checkpoints(LATENT_BACKBONES),
     output:
-        PATHS.latents,
+        PATHS.latents,  # data/mini/latents/synthetic_hq.safetensors
     log:
         f"{LOGS}/latents/{{dataset}}.log",
     benchmark:

@@ -1,7 +1,7 @@
 # Every metric of a cell, computed from its measurements.
-rule metrics:
+rule evaluate:
     input:
-        code=CODE("metrics", metrics=PARAMETERS.metrics),
+        code=CODE("evaluate", metrics=PARAMETERS.metrics),
         source=PATHS.measured_source,
         derived=PATHS.measured,
         target=PATHS.measured_target.format(dataset=GRAPH.train_on),
@@ -11,11 +11,11 @@ rule metrics:
         attack_results=GRAPH.only(ATTACKERS.cells, PATHS.attack_results),
         downstream_utility=GRAPH.only(ATTACKERS.cells, PATHS.downstream_utility),
     output:
-        PATHS.metrics,
+        PATHS.metrics,  # results/mini/metrics/synthetic_hq/falco/m_0/0.json
     log:
-        f"{LOGS}/metrics/{CELL}.log",
+        f"{LOGS}/evaluate/{CELL}.log",
     benchmark:
-        f"{BENCHMARKS}/metrics/{CELL}.tsv"
+        f"{BENCHMARKS}/evaluate/{CELL}.tsv"
     conda:
         "../../environment.yml"
     resources:
@@ -28,7 +28,7 @@ rule metrics:
         ),
     shell:
         submission.run_here(
-            "metrics",
+            "evaluate",
             "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
             "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
             "--target {input.target} --attributes {input.attributes} --recoveries {input.recoveries}",
@@ -42,7 +42,7 @@ rule scores:
         code=CODE("scores"),
         metrics=GRAPH.of(GRAPH.cells, PATHS.metrics),
     output:
-        PATHS.scores,
+        PATHS.scores,  # results/mini/scores.json
     log:
         f"{LOGS}/scores.log",
     benchmark:

@@ -6,7 +6,7 @@ rule recover:
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
     output:
-        with_index(PATHS.recoveries),
+        with_index(PATHS.recoveries),  # data/mini/recoveries/synthetic_hq/cao21/d_9/0.zip
     log:
         f"{LOGS}/recover/{CELL}.log",
     benchmark:
@@ -40,7 +40,7 @@ use rule measure as measure_recoveries with:
         backbones=JUDGES.checkpoints("recovery"),
         weights=JUDGES.assets("recovery"),
     output:
-        PATHS.measured_recoveries,
+        PATHS.measured_recoveries,  # data/mini/measurements_of_recoveries/synthetic_hq/cao21/d_9/0.parquet
     log:
         f"{LOGS}/measure_recoveries/{CELL}.log",
     benchmark:
@@ -66,7 +66,7 @@ rule key_attacks:
         judged=JUDGES.checkpoints("attacks"),
         weights=JUDGES.assets("attacks"),
     output:
-        PATHS.key_attacks,
+        PATHS.key_attacks,  # results/mini/attacks/synthetic_hq/cao21/d_9/0.json
     log:
         f"{LOGS}/attack/{CELL}.log",
     benchmark:

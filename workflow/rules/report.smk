@@ -24,7 +24,7 @@ rule report:
             )
         ],
     output:
-        PATHS.report,
+        PATHS.report,  # results/mini/report/index.html
     log:
         f"{LOGS}/report.log",
     benchmark:

@@ -5,7 +5,7 @@ rule table:
         declared="reference/{paper}/{item}.yaml",
         metrics=PAPERS.shown(PATHS.metrics),
     output:
-        multiext(PATHS.table, ".csv", ".md", ".tex"),
+        multiext(PATHS.table, ".csv", ".md", ".tex"),  # results/mini/tables/falco/table1.md
     log:
         f"{LOGS}/tables/{{paper}}/{{item}}.log",
     benchmark:
@@ -34,7 +34,7 @@ rule curves:
         declared="reference/{paper}/{item}.yaml",
         metrics=PAPERS.shown(PATHS.metrics),
     output:
-        multiext(PATHS.figure, ".png", ".svg"),
+        multiext(PATHS.figure, ".png", ".svg"),  # results/mini/figures/identitydp/figure4.png
     log:
         f"{LOGS}/figures/{{paper}}/{{item}}.log",
     benchmark:
@@ -61,7 +61,7 @@ rule clusters:
         declared="reference/{paper}/{item}.yaml",
         features=PAPERS.shown(PATHS.features),
     output:
-        multiext(PATHS.figure, ".png", ".svg"),
+        multiext(PATHS.figure, ".png", ".svg"),  # results/mini/figures/lreorg/figure12.png
     log:
         f"{LOGS}/figures/{{paper}}/{{item}}.log",
     benchmark:
@@ -92,7 +92,7 @@ rule grid:
         source=PAPERS.if_chosen_by_distance(PAPERS.source(PATHS.measured_source)),
         measured=PAPERS.if_chosen_by_distance(PAPERS.shown(PATHS.measured)),
     output:
-        multiext(PATHS.figure, ".png", ".svg"),
+        multiext(PATHS.figure, ".png", ".svg"),  # results/mini/figures/falco/figure3.png
     log:
         f"{LOGS}/figures/{{paper}}/{{item}}.log",
     benchmark:
@@ -123,7 +123,7 @@ rule claims_table:
         declared="reference/claims.yaml",
         metrics=lambda w: PAPERS.files(PATHS.metrics, PAPERS.claimed_settings()),
     output:
-        multiext(PATHS.claims_table, ".csv", ".md", ".tex"),
+        multiext(PATHS.claims_table, ".csv", ".md", ".tex"),  # results/mini/tables/claims.md
     log:
         f"{LOGS}/tables/claims.log",
     benchmark:

@@ -7,7 +7,7 @@ rule method:
         base=METHODS.shared_checkpoint,
         published=METHODS.weights,
     output:
-        PATHS.method,
+        PATHS.method,  # checkpoints/mini/methods/riddle/0.safetensors
     log:
         f"{LOGS}/train/{{method}}/{{seed}}.log",
     benchmark:
@@ -42,7 +42,7 @@ use rule method as ablation with:
         base=PATHS.method,
         published=METHODS.weights,
     output:
-        PATHS.ablation,
+        PATHS.ablation,  # checkpoints/mini/ablations/ifadit/without_div/0.safetensors
     log:
         f"{LOGS}/ablate/{{method}}/{{variant}}/{{seed}}.log",
     benchmark:

@@ -127,9 +127,9 @@ class Targets:
     def __init__(self, graph: Graph):
         self._graph, self._paths = graph, graph.paths
 
-    def of(self, kind: str) -> Callable[[Any], list[str]]:
+    def of(self, kind: str, *names: str) -> Callable[[Any], list[str]]:
         """Input function: the files of a kind. They are listed when a rule needs them, not in every job."""
-        return lambda wildcards: getattr(self, kind)()
+        return lambda wildcards: getattr(self, kind)(*names)
 
     def data(self) -> list[str]:
         """The faces of every dataset."""
@@ -202,6 +202,12 @@ class Targets:
         files = [path for item in papers.items.values() for path in papers.outputs(item)]
         claims = [f"{self._paths.claims_table}.{ending}" for ending in ("csv", "md", "tex")]
         return self._graph.results(*files, *claims)
+
+    def paper(self, name: str) -> list[str]:
+        """The tables and figures of one paper. Those of `attackers` come with the files of all attacks."""
+        papers = self._graph.papers
+        files = [path for item in papers.items.values() if item.paper == name for path in papers.outputs(item)]
+        return self._graph.results(*files) + (self.attackers() if name == "attackers" else [])
 
     def report(self) -> list[str]:
         """The report page."""

@@ -164,7 +164,7 @@ class Plan:
         yield self._row("measure_source", "", len(self.images), originals, "images")
         cells = [*self.cells, *self.imported]
         yield self._row("measure", "", len(cells), sum(map(self._tested, cells)), "images")
-        yield self._row("metrics", "", len(cells), len(cells), "cells")
+        yield self._row("evaluate", "", len(cells), len(cells), "cells")
 
     def _matching(self, block: str) -> list[Cell]:
         return matrix.select_matching(self.cells, getattr(self.parameters, block).cells)
