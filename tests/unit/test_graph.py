@@ -1,6 +1,7 @@
 """The declarations of the rules: files, code, parameters and targets of each job, computed without Snakemake."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path

@@ -5,7 +5,7 @@ use rule anonymize_neural as anonymize_attackers with:
         code=METHODS.code("anonymize_attackers"),
         faces=with_index(PATHS.faces),
     output:
-        with_index(PATHS.attackers_faces),  # data/mini/attackers/own/synthetic_hq/cao21/d_9/0.zip
+        with_index(PATHS.attackers_faces),  # data/mini/attackers/per_image/synthetic_hq/cao21/d_9/0.zip
     log:
         f"{LOGS}/anonymize_attackers/{{key_kind}}/{CELL}.log",
     benchmark:
