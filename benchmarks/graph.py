@@ -19,7 +19,7 @@ from pages import MACHINE, ROOT, table, write
 from pipeline import Measured, clone, measured
 
 from masquerade.core import discovery
-from masquerade.params import loading, matrix, overlays, yaml_files
+from masquerade.params import loading, matrix, overlays
 
 METHODS, DATASETS, BASE = 100, 10, "mini"
 SIZES = {"1k": (1, 1), "5k": (5, 1), "10k": (5, 2), "50k": (5, 10)}
@@ -37,7 +37,7 @@ def copies(folder: Path, room: str, originals: list[str], count: int) -> dict[st
 
 def overlay(methods: dict[str, str], datasets: dict[str, str], seeds: int, variants: int) -> dict:
     """The scale: ``BASE`` with its whole matrix, and the copies beside it."""
-    base, over = loading.load(ROOT, BASE).tree, yaml_files.read_yaml(ROOT / f"scales/{BASE}.yaml")
+    base, over = loading.load(ROOT, BASE).tree, overlays.read_yaml(ROOT / f"scales/{BASE}.yaml")
 
     def block(original: str) -> dict:
         own = base["methods"][original]

@@ -15,7 +15,7 @@ from masquerade.core import keys
 from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Capabilities
 from masquerade.methods.original import Original
-from masquerade.params import overlays, yaml_files
+from masquerade.params import overlays
 from masquerade.pipeline.photographs.placing import HIDDEN
 from masquerade.pipeline.reports import REPORT
 
@@ -37,7 +37,7 @@ METHODS = {
 def tree() -> dict:
     """The parameters of the repository with few methods and one dataset."""
     common = overlays.overlay(
-        yaml_files.read_yaml(ROOT / "params.yaml"), yaml_files.read_yaml(ROOT / "scales" / "tiny.yaml")
+        overlays.read_yaml(ROOT / "params.yaml"), overlays.read_yaml(ROOT / "scales" / "tiny.yaml")
     )
     matrix = {"train_on": "folder", "calibrate_on": "validation", "evaluate": {}}
     rooms = {"datasets": {"folder": FOLDER}, "backbones": {}, "judges": {}, "metrics": {}, "methods": METHODS}

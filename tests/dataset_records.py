@@ -8,7 +8,7 @@ import numpy as np
 from drawnpeople.shot import Conditions
 from masquerade.core import discovery
 from masquerade.faces.rendered.base import render
-from masquerade.params import blocks, yaml_files
+from masquerade.params import blocks, overlays
 
 SIZE = 64
 SEED = 7
@@ -28,7 +28,7 @@ def noise(number: int, side: int = 1024) -> np.ndarray:
 
 def dataset(name: str, root: Path, **changes):
     """The dataset with the parameters of params.yaml, and with the tree at ``root``."""
-    knobs = yaml_files.read_yaml(Path(__file__).parents[1] / blocks.PARAMS)["datasets"][name]
+    knobs = overlays.read_yaml(Path(__file__).parents[1] / blocks.PARAMS)["datasets"][name]
     cls = discovery.load("faces", name)
     return cls(cls.Params(**{**knobs, "path": str(root), **changes}))
 

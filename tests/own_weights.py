@@ -12,7 +12,7 @@ import kit
 from masquerade import faces
 from masquerade.core import discovery, fingerprints
 from masquerade.lineage import provenance
-from masquerade.params import loading, overlays, yaml_files
+from masquerade.params import loading, overlays
 from masquerade.params.paths import Paths
 from masquerade.pipeline import weights_export
 
@@ -80,7 +80,7 @@ def adopting_repository(trained: Path, root: Path, monkeypatch) -> Path:
 def edit(root: Path, over: dict) -> None:
     """Put an overlay on scales/tiny.yaml."""
     file = root / "scales/tiny.yaml"
-    file.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read_yaml(file), over)))
+    file.write_text(yaml.safe_dump(overlays.overlay(overlays.read_yaml(file), over)))
 
 
 def adopt_backbone(root: Path, name: str) -> tuple[Path, dict]:

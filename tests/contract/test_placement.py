@@ -11,7 +11,7 @@ from accelerator import pretended
 from masquerade import assets
 from masquerade.assets import lock
 from masquerade.core import discovery, rehearsal
-from masquerade.params.blocks import AttributeSettings
+from masquerade.params.protocols import AttributeSettings
 from masquerade.pipeline.attributes import classifier
 
 METHODS, JUDGES, BACKBONES = (discovery.names(room) for room in ("methods", "judges", "backbones"))

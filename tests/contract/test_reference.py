@@ -14,7 +14,7 @@ from masquerade.core.errors import ReferenceFileError
 from masquerade.papers import claims, latex, printed_costs, reference, tables
 from masquerade.papers.context import Context
 from masquerade.params.blocks import PARAMS, StandIns
-from masquerade.params.yaml_files import read_yaml
+from masquerade.params.overlays import read_yaml
 
 FOLDER = Path(__file__).parents[2] / "reference"
 FILES = sorted(FOLDER.glob("*/*.yaml"))

@@ -8,7 +8,7 @@ import pytest
 
 from masquerade.core import discovery
 from masquerade.core.settings import Settings, SmallScale, descriptions
-from masquerade.params import yaml_files
+from masquerade.params import overlays
 from masquerade.params.blocks import PARAMS
 from masquerade.params.model import build_model
 from masquerade.params.parameters import Parameters
@@ -20,7 +20,7 @@ MODULES = [(room, name) for room in ROOMS for name in discovery.names(room)]
 @pytest.fixture(scope="module")
 def papers(root):
     """params.yaml without the overlay of a scale."""
-    return Parameters(build_model()(**yaml_files.read_yaml(root / PARAMS)))
+    return Parameters(build_model()(**overlays.read_yaml(root / PARAMS)))
 
 
 def blocks(cls):

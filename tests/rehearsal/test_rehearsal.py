@@ -28,7 +28,7 @@ from masquerade.assets import admitting, packaged
 from masquerade.core import discovery, people
 from masquerade.core.errors import RehearsalError
 from masquerade.core.images import FaceArchive
-from masquerade.params import blocks, loading, matrix, overlays, yaml_files
+from masquerade.params import blocks, loading, matrix, overlays
 from masquerade.training.checkpoints import load_checkpoint
 from repository import Repository
 
@@ -55,7 +55,7 @@ PLACED = (
 def drawn(count: int) -> list[np.ndarray]:
     """Synthetic faces, uint8 (256, 256, 3)."""
     cls = discovery.load("faces", "synthetic_hq")
-    block = yaml_files.read_yaml(Path(__file__).parents[2] / blocks.PARAMS)["datasets"]["synthetic_hq"]
+    block = overlays.read_yaml(Path(__file__).parents[2] / blocks.PARAMS)["datasets"]["synthetic_hq"]
     each, pictures = {"train": count, "validation": 0, "test": 0}, {"train": 1, "validation": 1, "test": 1}
     knobs = cls.Params(**block | {"identities": each, "pictures_per_identity": pictures, "supersampling": 1})
     return [record.picture for record in cls(knobs).records(256, 0, 1)]
@@ -67,7 +67,7 @@ def resized(picture: np.ndarray, width: int, height: int) -> np.ndarray:
 
 def numbers_of(group: str, count: int) -> list[int]:
     """CelebA's numbers of people of one group at scale `paper`, from 100 on."""
-    shares = yaml_files.read_yaml(Path(__file__).parents[2] / blocks.SCALES / "paper.yaml")["people"]
+    shares = overlays.read_yaml(Path(__file__).parents[2] / blocks.SCALES / "paper.yaml")["people"]
     members = (number for number in itertools.count(100) if people.group_of(f"celeba-{number}", shares) == group)
     return list(itertools.islice(members, count))
 
@@ -121,10 +121,10 @@ def difference(base: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, An
 def empty(root, tmp_path_factory) -> Repository:
     """A working copy with the scales of both rehearsals, and no assets."""
     repository = Repository.of_sources(root, tmp_path_factory.mktemp("lab") / "repository", "tiny")
-    base = yaml_files.read_yaml(root / blocks.PARAMS)
+    base = overlays.read_yaml(root / blocks.PARAMS)
     for name, scale in (WORLDS | {DATA: "paper"}).items():
-        paper = overlays.overlay(base, yaml_files.read_yaml(root / blocks.SCALES / f"{scale}.yaml"))
-        tree = overlays.overlay(paper, yaml_files.read_yaml(HERE / f"{name}.yaml"))
+        paper = overlays.overlay(base, overlays.read_yaml(root / blocks.SCALES / f"{scale}.yaml"))
+        tree = overlays.overlay(paper, overlays.read_yaml(HERE / f"{name}.yaml"))
         (repository.path / blocks.SCALES / f"{name}.yaml").write_text(yaml.safe_dump(difference(base, tree)))
     return repository
 

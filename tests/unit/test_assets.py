@@ -16,8 +16,8 @@ from masquerade.assets import admitting, entries, hashing, identity, lock, packa
 from masquerade.cli import doctor
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError, CheckpointError, ParameterError
-from masquerade.lineage import licenses
-from masquerade.params import loading, overlays, yaml_files
+from masquerade.lineage import crate
+from masquerade.params import loading, overlays
 from toy_assets import BYTES, SHA256, placed, put, remote, toy_registry
 
 ROLES = (
@@ -286,7 +286,7 @@ def test_parameters_with_an_unknown_role_are_refused(tmp_path):
     # celeba is a dataset and not a file of a backbone
     for role, advice in {"bisenett": "Did you mean 'bisenet'", "celeba": "Known: .*fan4"}.items():
         block = {"backbones": {"parsing": {"published": f"asset:{role}"}}}
-        overlay.write_text(yaml.safe_dump(overlays.overlay(yaml_files.read_yaml(root / "scales/evening.yaml"), block)))
+        overlay.write_text(yaml.safe_dump(overlays.overlay(overlays.read_yaml(root / "scales/evening.yaml"), block)))
         with pytest.raises(ParameterError, match=f"backbones.parsing.published names '{role}'.*{advice}"):
             loading.load(tmp_path, "evening")
 
@@ -301,6 +301,6 @@ def test_the_doctor_looks_for_the_files_that_losses_read(monkeypatch):
 
 
 def test_faces_of_a_known_dataset_have_its_license():
-    assert licenses.license_of_faces("ffhq", drawn=False) == "CC-BY-NC-SA-4.0"
-    assert "non-commercial" in licenses.license_of_faces("celeba_hq", drawn=False)
-    assert "does not know" in licenses.license_of_faces("holidays", drawn=False)
+    assert crate.license_of_faces("ffhq", drawn=False) == "CC-BY-NC-SA-4.0"
+    assert "non-commercial" in crate.license_of_faces("celeba_hq", drawn=False)
+    assert "does not know" in crate.license_of_faces("holidays", drawn=False)

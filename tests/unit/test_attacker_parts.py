@@ -24,7 +24,7 @@ from masquerade.core.settings import NoParameters
 from masquerade.judges.pixels import Pixels
 from masquerade.metrics._examples import attacked
 from masquerade.networks.restorer import Restorer
-from masquerade.params.informed import AttackedPeople, InformedSettings
+from masquerade.params.protocols import AttackedPeople, InformedSettings
 from masquerade.pipeline import informed
 from metric_evidence import compute
 

@@ -7,7 +7,7 @@ import torch
 
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
-from masquerade.params.blocks import AttributeSettings
+from masquerade.params.protocols import AttributeSettings
 from masquerade.pipeline import anonymization
 from masquerade.pipeline.attributes import classifier, protocol
 

@@ -31,7 +31,7 @@ from masquerade.networks.latent_encoders import GradualStyleEncoder, MobileEncod
 from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.params import loading
-from masquerade.params.blocks import AttributeSettings
+from masquerade.params.protocols import AttributeSettings
 from masquerade.params.slices import Slice
 from masquerade.pipeline import program
 from masquerade.pipeline.attributes import classifier

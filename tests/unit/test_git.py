@@ -7,7 +7,7 @@ import pytest
 
 from masquerade.core import fingerprints
 from masquerade.core.errors import ParameterError
-from masquerade.lineage import revision, versioning
+from masquerade.lineage import history, versioning
 from masquerade.lineage.history import LineageError
 from masquerade.lineage.local_records import NotRecorded
 from masquerade.params import repository
@@ -51,8 +51,8 @@ def test_a_copy_without_git_inside_another_repository_has_an_unknown_commit(copy
 
 def test_a_copy_without_git_inside_another_repository_has_no_revisions_and_no_merge(copy):
     with pytest.raises(LineageError, match=r"copy has no \.git, so it has no revisions"):
-        revision.read_revision("HEAD", copy)
-    assert revision.explain_refusal(copy) == ""
+        history.read_revision("HEAD", copy)
+    assert history.explain_refusal(copy) == ""
     with pytest.raises(NotRecorded, match="no merge is under way"):
         versioning._sides()
 

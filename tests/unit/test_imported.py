@@ -17,8 +17,7 @@ from masquerade.core.errors import ArchiveError, ParameterError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.papers import imported_rows, judges_in_training, reference
 from masquerade.params import loading, matrix
-from masquerade.params.blocks import StandIns
-from masquerade.params.imported import ImportedMethod, ImportedSet
+from masquerade.params.blocks import ImportedMethod, ImportedSet, StandIns
 from masquerade.pipeline.imported import pictures, recognized, registry
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ import pytest
 
 from masquerade.core.errors import ParameterError
 from masquerade.params import matrix
-from masquerade.params.informed import AttackedPeople, InformedSettings
 from masquerade.params.paths import Paths
+from masquerade.params.protocols import AttackedPeople, InformedSettings
 from masquerade.params.slices import Slice, list_protocol_keys
 from masquerade.pipeline import informed
 from masquerade.pipeline.rule_inputs import AttackerInputs

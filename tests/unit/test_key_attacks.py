@@ -13,11 +13,11 @@ from masquerade.core.statistics import people_weights
 from masquerade.judges import Judge
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.metrics import Evidence
-from masquerade.params import blocks
+from masquerade.params import protocols
 from masquerade.pipeline import anonymization, key_attacks, measuring
 
 PEOPLE, PICTURES, SIDE = 8, 3, 8
-SETTINGS = blocks.AttackSettings(judge="angle", far=0.1, pictures=24, guesses=12, averaged=12)
+SETTINGS = protocols.AttackSettings(judge="angle", far=0.1, pictures=24, guesses=12, averaged=12)
 
 
 class Angle(Judge):

@@ -11,7 +11,7 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import BelowFloor, CheckpointError, ParameterError
 from masquerade.methods import Resources
 from masquerade.methods._disentanglement import training as stage_one
-from masquerade.params import loading, yaml_files
+from masquerade.params import loading, overlays
 from masquerade.params.paths import Paths
 from masquerade.pipeline import adopted_networks
 from masquerade.pipeline.graph import Graph
@@ -28,7 +28,7 @@ def adopt_method(root: Path, name: str) -> Path:
 
 def change_card(root: Path, name: str, **changes) -> None:
     file = root / cards.card_path(name)
-    file.write_text(yaml.safe_dump({**yaml_files.read_yaml(file), **changes}))
+    file.write_text(yaml.safe_dump({**overlays.read_yaml(file), **changes}))
 
 
 class TestRounding:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings, SmallScale
-from masquerade.params import loading, origins, overlays, yaml_files
+from masquerade.params import loading, overlays
+from masquerade.params import model as schema_module
 from masquerade.params import parameters as params
-from masquerade.params import schema as schema_module
 
 
 @pytest.fixture
@@ -279,9 +279,9 @@ def test_null_removes_what_the_base_sets(repository):
 
 @pytest.mark.parametrize("scale", ["mini", "evening"])
 def test_a_value_stands_in_the_scale_that_sets_it_and_not_again_above_it(root, scale):
-    below = yaml_files.read_yaml(root / "params.yaml")
+    below = overlays.read_yaml(root / "params.yaml")
     for file, layer in loading.read_layers(scale, root).items():
-        assert [key for key, value in origins.list_leaves(layer) if overlays.find_value(below, key) == value] == [], (
+        assert [key for key, value in loading.list_leaves(layer) if overlays.find_value(below, key) == value] == [], (
             file
         )
         below = overlays.overlay(below, layer)
@@ -290,7 +290,7 @@ def test_a_value_stands_in_the_scale_that_sets_it_and_not_again_above_it(root, s
 def test_origin_names_the_file_that_sets_a_value_and_those_that_it_replaced(repository):
     based(repository, upper="lower", lower="tiny")
     values = {"scales/upper.yaml": 10, "scales/lower.yaml": 11, "scales/tiny.yaml": 4, "params.yaml": 32}
-    found = origins.find_origins("measure.batch", repository, "upper")
+    found = loading.find_origins("measure.batch", repository, "upper")
     assert found == {"measure.batch": values}
     assert list(found["measure.batch"]) == list(values), "the file that decides stands first"
 
@@ -298,11 +298,11 @@ def test_origin_names_the_file_that_sets_a_value_and_those_that_it_replaced(repo
 def test_origins_of_a_block_hold_each_value_that_takes_effect_and_each_that_is_removed(repository):
     tree = {"people": {"methods": 0.1}, "methods": {"fit": None}, "seeds": [0, 1]}
     (repository / "scales/mine.yaml").write_text(yaml.safe_dump(tree))
-    shares = origins.find_origins("people", repository, "mine")
+    shares = loading.find_origins("people", repository, "mine")
     assert shares["people.methods"] == {"scales/mine.yaml": 0.1, "params.yaml": 0.17}
     assert shares["people.judges"] == {"params.yaml": 0.3}
-    removed = origins.find_origins("methods.fit", repository, "mine")
-    assert origins.find_origins("methods.fit.params.steps", repository, "mine") == removed
+    removed = loading.find_origins("methods.fit", repository, "mine")
+    assert loading.find_origins("methods.fit.params.steps", repository, "mine") == removed
     (gone,) = removed.values()
     assert gone["scales/mine.yaml"] is None
     assert gone["params.yaml"]["params"]["steps"] == 284000
@@ -310,18 +310,18 @@ def test_origins_of_a_block_hold_each_value_that_takes_effect_and_each_that_is_r
 
 def test_origin_of_an_unknown_key_is_an_error_that_gives_the_nearest(repository):
     with pytest.raises(ParameterError, match=r"'image' has no key 'sise' at scale mini. Did you mean 'size'"):
-        origins.find_origins("image.sise", repository, "mini")
+        loading.find_origins("image.sise", repository, "mini")
     with pytest.raises(ParameterError, match=r"no parameter 'imge' at scale mini. Did you mean 'image'"):
-        origins.find_origins("imge.size", repository, "mini")
+        loading.find_origins("imge.size", repository, "mini")
     with pytest.raises(ParameterError, match=r"'image.size' has no key 'x' at scale mini. It is a value"):
-        origins.find_origins("image.size.x", repository, "mini")
+        loading.find_origins("image.size.x", repository, "mini")
 
 
 @pytest.mark.parametrize("scale", ["mini", "paper_1024"])
 def test_the_first_file_of_an_origin_sets_the_value_that_takes_effect(root, scale):
     tree = loading.load(root, scale).tree
     for block in ("compute", "backbones", "methods"):
-        for key, values in origins.find_origins(block, root, scale).items():
+        for key, values in loading.find_origins(block, root, scale).items():
             value = overlays.find_value(tree, key)
             assert next(iter(values.values())) == (None if value is overlays.MISSING else value), key
 

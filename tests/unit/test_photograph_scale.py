@@ -10,7 +10,7 @@ from masquerade.assets import packaged, random_face
 from masquerade.cli import doctor
 from masquerade.core.errors import ParameterError
 from masquerade.faces.folder import Folder
-from masquerade.lineage import licenses
+from masquerade.lineage import crate
 from masquerade.params import loading
 from masquerade.pipeline import adopted_networks, photograph_scale
 from masquerade.pipeline.trained_networks import Trained, terms_of
@@ -133,9 +133,9 @@ class TestTerms:
         assert parameters.caution == parameters.typed.caution
 
     def test_the_license_follows_from_the_terms(self):
-        assert licenses.license_of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"
-        assert licenses.license_of_faces("generated_hq", drawn=True, terms=random_face.TERMS) == licenses.RESTRICTED
-        assert licenses.license_of_networks("") == licenses.OURS
+        assert crate.license_of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"
+        assert crate.license_of_faces("generated_hq", drawn=True, terms=random_face.TERMS) == crate.RESTRICTED
+        assert crate.license_of_networks("") == crate.OURS
 
 
 def test_params_check_names_a_missing_package(root, monkeypatch, capsys):

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 import command_line
-from masquerade.cli import main, outcome, tables
+from masquerade.cli import common, main, outcome
 
-CLI = Path(tables.__file__).parent
+CLI = Path(common.__file__).parent
 LONG = "/lab/" + "a long name/" * 20 + "[bold]photographs[/bold] and [/x]"
 
 
@@ -25,8 +25,8 @@ def log(monkeypatch):
 
 def test_a_table_in_a_log_keeps_paths_and_commands_whole(capsys):
     table = Table("what", "what to do", title=Text(f"in {LONG}"))
-    tables.add_row(table, f"without {LONG}", f"`masquerade doctor --root '{LONG}'`", style="red")
-    tables.print_table(table)
+    common.add_row(table, f"without {LONG}", f"`masquerade doctor --root '{LONG}'`", style="red")
+    common.print_table(table)
     printed = capsys.readouterr().out
     for text in (f"in {LONG}", f"without {LONG}", f"`masquerade doctor --root '{LONG}'`"):
         assert text in printed

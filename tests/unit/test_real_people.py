@@ -12,7 +12,7 @@ from masquerade.cli import imported
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import versioning
 from masquerade.params import loading, sharing
-from masquerade.params.yaml_files import format_yaml, read_yaml
+from masquerade.params.overlays import format_yaml, read_yaml
 
 REAL = {"casia_webface", "celeba", "celeba_hq", "ffhq", "folder", "lfw"}
 

@@ -8,11 +8,11 @@ from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint
 from masquerade.core.keys import Digits
 from masquerade.judges import Judge
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.params import blocks
+from masquerade.params import protocols
 from masquerade.pipeline import anonymization, evaluation, measuring, recovery
 
 SIDE, PEOPLE = 8, 6
-SETTINGS = blocks.RecoverySettings(pictures=0, wrong_keys=2, near_keys=2, other_keys=3)
+SETTINGS = protocols.RecoverySettings(pictures=0, wrong_keys=2, near_keys=2, other_keys=3)
 
 
 class Shift(Method):

@@ -6,7 +6,8 @@ import pytest
 
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading
-from masquerade.params.blocks import RecoverySettings, StandIns
+from masquerade.params.blocks import StandIns
+from masquerade.params.protocols import RecoverySettings
 from masquerade.params.slices import Slice, list_protocol_keys
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from command_line import anonymize_from_seed as anonymize
 from command_line import folder_with_portrait, make_original_keyed, portrait, report, repository, written
-from masquerade.cli import ending
+from masquerade.cli import common
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.pipeline import anonymization, release
 from masquerade.pipeline.photographs import batches, placing
@@ -52,18 +52,18 @@ def contents(output: Path) -> dict[str, bytes]:
 @pytest.fixture(autouse=True)
 def none_is_ignored():
     """A test run in the background of a shell inherits ignored signals."""
-    numbers = [getattr(signal, name) for name in ending.SIGNALS]
+    numbers = [getattr(signal, name) for name in common.SIGNALS]
     before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
     yield
     for number, handler in zip(numbers, before, strict=True):
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("name", ending.SIGNALS)
+@pytest.mark.parametrize("name", common.SIGNALS)
 def test_every_signal_to_end_is_an_orderly_end(name):
     number = getattr(signal, name)
     before = signal.getsignal(number)
-    with pytest.raises(SystemExit) as ended, ending.end_orderly():
+    with pytest.raises(SystemExit) as ended, common.end_orderly():
         os.kill(os.getpid(), number)
         time.sleep(5)
     assert ended.value.code == 128 + number
@@ -72,7 +72,7 @@ def test_every_signal_to_end_is_an_orderly_end(name):
 
 def test_a_second_signal_does_not_interrupt_the_deletion():
     deleted = []
-    with pytest.raises(SystemExit), ending.end_orderly():
+    with pytest.raises(SystemExit), common.end_orderly():
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(5)
@@ -86,7 +86,7 @@ def test_a_second_signal_does_not_interrupt_the_deletion():
 def test_a_hangup_that_nohup_ignores_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with ending.end_orderly():
+        with common.end_orderly():
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -7,8 +7,8 @@ given = program.arguments(__doc__, files=("faces",), method=True)
 
 def work(run) -> None:
     from masquerade.core.images import FaceArchive
-    from masquerade.params.informed import AttackedPeople
     from masquerade.params.paths import Paths
+    from masquerade.params.protocols import AttackedPeople
     from masquerade.pipeline import anonymization, informed
 
     method, archive, params = program.method(given), FaceArchive(given.faces), given.params

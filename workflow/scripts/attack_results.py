@@ -14,7 +14,7 @@ given = program.arguments(
 def work(run) -> None:
     from masquerade.core import face_tables
     from masquerade.core.images import FaceArchive
-    from masquerade.params.informed import InformedSettings
+    from masquerade.params.protocols import InformedSettings
     from masquerade.pipeline import informed
 
     settings = given.params.settings("informed", InformedSettings, given.method, given.variant)

@@ -10,7 +10,7 @@ def work(_) -> None:
     import torch
 
     from masquerade.core.images import FaceArchive
-    from masquerade.params.blocks import AttributeSettings
+    from masquerade.params.protocols import AttributeSettings
     from masquerade.pipeline.attributes import protocol
 
     torch.set_num_threads(given.threads)

@@ -9,7 +9,7 @@ def work(run) -> None:
     from masquerade.backbones.landmarks import LandmarksSettings
     from masquerade.core import face_tables
     from masquerade.core.images import FaceArchive
-    from masquerade.params.informed import UtilitySettings
+    from masquerade.params.protocols import UtilitySettings
     from masquerade.pipeline import downstream_utility
 
     settings = given.params.settings("downstream_utility", UtilitySettings)

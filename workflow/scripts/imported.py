@@ -7,7 +7,7 @@ given = program.arguments(__doc__, files=("faces", "pictures"), words=("dataset"
 
 def work(run) -> None:
     from masquerade.core.images import FaceArchive
-    from masquerade.params.imported import ImportedSet
+    from masquerade.params.blocks import ImportedSet
     from masquerade.pipeline.imported import pictures
 
     block = f"imported.{given.method}"

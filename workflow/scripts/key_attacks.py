@@ -10,7 +10,7 @@ given = program.arguments(
 def work(run) -> None:
     from masquerade.core import face_tables, files
     from masquerade.core.images import FaceArchive
-    from masquerade.params.blocks import AttackSettings
+    from masquerade.params.protocols import AttackSettings
     from masquerade.pipeline.key_attacks import KeyAttacks
 
     params = given.params

@@ -7,7 +7,7 @@ given = program.arguments(__doc__, files=("faces", "anonymized"), method=True)
 
 def work(run) -> None:
     from masquerade.core.images import FaceArchive
-    from masquerade.params.blocks import RecoverySettings
+    from masquerade.params.protocols import RecoverySettings
     from masquerade.pipeline import recovery
 
     settings = given.params.settings("recovery", RecoverySettings, given.method, given.variant)

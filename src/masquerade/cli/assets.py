@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import tables
-from masquerade.cli.clones import Root
+from masquerade.cli import common
+from masquerade.cli.common import Root
 from masquerade.core.errors import MasqueradeError
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def list_assets(root: Root = Path()) -> None:
     table = Table("role", "what", "size", "license", "state", title=f"files from outside ({FOLDER}/)")
     for role, asset in registry().items():
         state = _state(role, asset, root)
-        tables.add_row(table, role, asset.title, _size(asset), asset.license, Text(state, style=STYLES[state]))
-    tables.print_table(table)
+        common.add_row(table, role, asset.title, _size(asset), asset.license, Text(state, style=STYLES[state]))
+    common.print_table(table)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from masquerade.cli.clones import Root
+from masquerade.cli.common import Root
 from masquerade.core import files
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.params import paths
@@ -112,13 +112,13 @@ def _faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":
 
 def add_to_dvc(root: Path, file: Path, pushed: bool) -> None:
     """Add the file to DVC. ``pushed``: whether `dvc push` uploads it. Raises MasqueradeError when DVC fails."""
-    from masquerade.params import yaml_files
+    from masquerade.params import overlays
 
     command = [sys.executable, "-m", "dvc", "add", "--quiet", str(file)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
         raise MasqueradeError(f"`dvc add {file}` failed: {done.stderr.strip()}")
     entry = (root / file).with_name(f"{file.name}.dvc")
-    tree = yaml_files.read_yaml(entry)
+    tree = overlays.read_yaml(entry)
     tree["outs"][0]["push"] = pushed
-    files.write_text(entry, yaml_files.format_yaml(tree))
+    files.write_text(entry, overlays.format_yaml(tree))

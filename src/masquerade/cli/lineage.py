@@ -1,4 +1,4 @@
-"""The commands ``masquerade lineage show | diff | verify``."""
+"""The commands ``masquerade lineage show | diff | verify`` and ``masquerade records save | merge | clean``."""
 
 import json
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from masquerade.cli.clones import Root
+from masquerade.cli.common import Root
 
 app = typer.Typer(
     no_args_is_help=True, help="Trace a number to its raw data, explain its changes, and verify its files."
@@ -62,15 +62,15 @@ def diff(
     """Print why a number changed between two commits: which parameter, code, data or environment."""
     from dataclasses import asdict
 
-    from masquerade.lineage import descriptions, difference, revision
+    from masquerade.lineage import descriptions, difference, history
     from masquerade.lineage.history import LineageError, read_working_copy
 
     if not cell:
         raise LineageError(
             "--cell is missing. Give an address, as for `lineage show`: PAPER/ITEM:METHOD[/VARIANT][:COLUMN[:DATASET]]."
         )
-    later = revision.read_revision(new, root) if new else read_working_copy(root)
-    compared = difference.compare(revision.read_revision(old, root), later, cell)
+    later = history.read_revision(new, root) if new else read_working_copy(root)
+    compared = difference.compare(history.read_revision(old, root), later, cell)
     if as_json:
         typer.echo(json.dumps(asdict(compared), indent=1, ensure_ascii=False))
     else:
@@ -102,3 +102,46 @@ def _print(lines: Iterable[Text]) -> None:
     console = Console(soft_wrap=True)
     for line in lines:
         console.print(line)
+
+
+records_app = typer.Typer(no_args_is_help=True, help="The records of a build in git: write, merge, and clean them.")
+
+
+@records_app.command()
+def save(
+    partial: Annotated[bool, typer.Option("--partial", help="Record a build that is not finished, too.")] = False,
+) -> None:
+    """Record the build in git and DVC. `snakemake all` does so when it ends."""
+    from masquerade.lineage import versioning
+    from masquerade.params import repository
+
+    repository.require_clone(Path())
+    typer.echo(
+        f"{versioning.record_build(partial)} jobs recorded. Next: `git add dvc.lock records`, commit, `dvc push`."
+    )
+
+
+@records_app.command()
+def merge() -> None:
+    """After `git merge` of two builds: put the records and files of both together. The other side must have pushed."""
+    from masquerade.lineage import versioning
+    from masquerade.params import repository
+
+    repository.require_clone(Path())
+    typer.echo(f"{versioning.merge_builds()} files are theirs. Next: `snakemake all` makes what depends on both sides; "
+               "then `git add dvc.lock records` and commit.")  # fmt: skip
+
+
+@records_app.command()
+def clean(
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the files.")] = False,
+) -> None:
+    """List the files of the scale that no job makes, such as those of a removed variant."""
+    from masquerade.lineage import versioning
+    from masquerade.params import repository
+
+    repository.require_clone(Path())
+    for path in versioning.list_orphans():
+        typer.echo(path)
+        if delete:
+            Path(path).unlink()

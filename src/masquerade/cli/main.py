@@ -16,21 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import (
-    assets,
-    clones,
-    ending,
-    faces,
-    imported,
-    keys,
-    lineage,
-    matrix,
-    params,
-    plan,
-    records,
-    tables,
-    weights,
-)
+from masquerade.cli import assets, common, faces, imported, lineage, params, plan, weights
 from masquerade.core import files, process, seeding
 from masquerade.core.errors import MasqueradeError, explain_missing_packages
 
@@ -42,14 +28,14 @@ app = typer.Typer(
 )
 app.add_typer(params.app, name="params")
 app.add_typer(lineage.app, name="lineage")
-app.add_typer(records.app, name="records")
+app.add_typer(lineage.records_app, name="records")
 app.add_typer(assets.app, name="assets")
 app.add_typer(weights.app, name="weights")
 app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
 app.command("plan")(plan.plan)
 app.command("faces")(faces.faces)
-app.command("matrix")(matrix.list_cells)
+app.command("matrix")(params.list_cells)
 
 
 SeveralPeople = Literal["refuse", "largest", "all"]
@@ -80,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes 0.3 to 0.9 s
     try:
         _check_sources()
-        with explain_missing_packages(), seeding.explain_nondeterminism(), ending.end_orderly():
+        with explain_missing_packages(), seeding.explain_nondeterminism(), common.end_orderly():
             app(words)
     except (MasqueradeError, OSError) as error:
         if "--debug" in words:
@@ -159,9 +145,9 @@ def anonymize(
         bool, typer.Option("--large", help="Also write the generator's pictures of 1024 pixels, into large/.")
     ] = False,
     seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None,
-    key_file: keys.File = None,
-    salt: keys.Salt = None,
-    key_check: keys.Check = None,
+    key_file: common.KeyFile = None,
+    salt: common.Salt = None,
+    key_check: common.KeyCheck = None,
     scale: PhotographScale = None,
     overwrite: Overwrite = False,
     go_on: Annotated[bool, typer.Option("--continue", help="Go on with a batch that was stopped.")] = False,
@@ -179,7 +165,7 @@ def anonymize(
     chosen = loading.load(
         method, variant, scale=scale, hide=_listed(hide), keep=_listed(keep), seed=seed, root=root, say=_warn
     )
-    secret = keys.read_key(key_file, confirm=True) if chosen.takes_key else None
+    secret = common.read_key(key_file, confirm=True) if chosen.takes_key else None
     _announce(chosen, kept=seed is not None)
     with Console(stderr=True).status("") as status:
         batch = chosen.anonymize_folder(
@@ -200,8 +186,8 @@ def recover(
         Path | None,
         typer.Option(help="The original photographs, to say how near the result comes.", exists=True),
     ] = None,
-    key_file: keys.File = None,
-    no_salt: keys.NoSalt = False,
+    key_file: common.KeyFile = None,
+    no_salt: common.NoSalt = False,
     scale: PhotographScale = None,
     overwrite: Overwrite = False,
     root: Root = Path(),
@@ -223,7 +209,7 @@ def recover(
     chosen.check_recovers()
     with Console(stderr=True).status("") as status:
         batch = chosen.recover_folder(
-            pictures, output, key=keys.read_key(key_file, confirm=False), originals=originals, no_salt=no_salt,
+            pictures, output, key=common.read_key(key_file, confirm=False), originals=originals, no_salt=no_salt,
             overwrite=overwrite, progress=status.update,
         )  # fmt: skip
     outcome.summarize(batch.rows, output, chosen.title, {}, "recovered")
@@ -238,8 +224,8 @@ def examine(scale: Scale = None, root: Root = Path()) -> None:
     table = Table("", "what", "state", "what to do", title="masquerade doctor")
     checks = doctor.examine(repository.find_repository() if root == Path() else root, scale)
     for check in checks:
-        tables.add_row(table, check.word, check.name, check.state, check.remedy, style=check.style)
-    tables.print_table(table)
+        common.add_row(table, check.word, check.name, check.state, check.remedy, style=check.style)
+    common.print_table(table)
     if any(check.essential and not check.ok for check in checks):
         raise typer.Exit(1)
 
@@ -252,7 +238,7 @@ def export(
         typer.Option("--with-data", help="Add the files of data/ and checkpoints/, without those of private datasets."),
     ] = False,
     scale: Scale = None,
-    root: clones.Root = Path(),
+    root: common.Root = Path(),
 ) -> None:
     """Export a run as a Workflow Run RO-Crate: its jobs, code, parameters, results, and all licenses."""
     from masquerade.lineage import crate

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import tables
+from masquerade.cli import common
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline.inspection import RECOGNIZED
 from masquerade.pipeline.release import FOUND, NO, YES, Row
@@ -28,13 +28,13 @@ def summarize(report: list[Row], output: Path, title: str, statement: dict, done
     """
     table = Table("faces", "outcome", title=Text(title))
     written = [row for row in report if row["output"]]
-    tables.add_row(table, str(len(written)), Text(f"{done}, in {output}", style="green"))
+    common.add_row(table, str(len(written)), Text(f"{done}, in {output}", style="green"))
     for lines in (_judged(written, done), _refusals(report), _whole(report)):
         for count, text, style in lines:
-            tables.add_row(table, str(count), Text(text, style=style))
+            common.add_row(table, str(count), Text(text, style=style))
     for fact, value in statement.items():
-        tables.add_row(table, "", Text(f"{fact}: {value}", style="dim"))
-    tables.print_table(table)
+        common.add_row(table, "", Text(f"{fact}: {value}", style="dim"))
+    common.print_table(table)
     if not written and not any(row.get("photograph") for row in report):
         raise MasqueradeError(f"No face could be {done}; the reasons are in {output / REPORT}.")
     if any((not row["output"] and row["status"] != HIDDEN) or row.get("photograph_reason") for row in report):

@@ -1,12 +1,14 @@
-"""The commands ``masquerade params show | check | schema | template``."""
+"""The commands ``masquerade params show | check | schema | template`` and ``masquerade matrix``."""
 
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
-from masquerade.cli.clones import Root
+from masquerade.cli import common
+from masquerade.cli.common import Root
 
 app = typer.Typer(no_args_is_help=True, help="Show and check params.yaml; its schema, and the block of a new method.")
 
@@ -23,12 +25,12 @@ def show(
     root: Root = Path(),
 ) -> None:
     """Print the parameters of a scale, with its overlay, as YAML."""
-    from masquerade.params import loading, origins, yaml_files
+    from masquerade.params import loading, overlays
 
     if origin is None:
-        typer.echo(yaml_files.format_yaml(loading.load(root, scale).tree), nl=False)
+        typer.echo(overlays.format_yaml(loading.load(root, scale).tree), nl=False)
         return
-    for key, values in origins.find_origins(origin, root, scale).items():
+    for key, values in loading.find_origins(origin, root, scale).items():
         (file, value), *replaced = ((file, json.dumps(value, ensure_ascii=False)) for file, value in values.items())
         before = ", ".join(f"{value} ({file})" for file, value in replaced)
         typer.echo(f"{key}: {value}  # {file}" + (f", in place of {before}" if before else ""))
@@ -51,17 +53,39 @@ def print_schema(
     output: Annotated[Path | None, typer.Option("--output", help="The file to write. Default: print it.")] = None,
 ) -> None:
     """Print the JSON schema of params.yaml, with which an editor completes and checks it."""
-    from masquerade.params import schema
+    from masquerade.params import model
 
     if output is None:
-        typer.echo(schema.format_schema(), nl=False)
+        typer.echo(model.format_schema(), nl=False)
     else:
-        output.write_text(schema.format_schema(), encoding="utf-8")
+        output.write_text(model.format_schema(), encoding="utf-8")
 
 
 @app.command()
 def template(method: Annotated[str, typer.Argument(help="A module or folder of methods/.")]) -> None:
     """Print the block of params.yaml for a new method, with the description of each knob."""
-    from masquerade.params import schema
+    from masquerade.params import model
 
-    typer.echo(schema.format_template(method), nl=False)
+    typer.echo(model.format_template(method), nl=False)
+
+
+def list_cells(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    scale: Scale = None,
+    root: common.Root = Path(),
+) -> None:
+    """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
+    from masquerade.papers.latent_stand_ins import titled
+    from masquerade.params import loading
+    from masquerade.params.matrix import plan_cells as planned
+
+    parameters = loading.load(root, scale)
+    cells = planned(parameters)
+    if as_json:
+        typer.echo(json.dumps([vars(cell) for cell in cells]))
+        return
+    table = Table("dataset", "method", "variant", "seed", "runs", title=f"{len(cells)} cells")
+    for cell in cells:
+        method = titled(cell.method, cell.method, parameters.latent_stand_ins)
+        common.add_row(table, cell.dataset, method, cell.variant, str(cell.seed), cell.reason or "yes")
+    common.print_table(table)

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import tables
-from masquerade.cli.clones import Root
+from masquerade.cli import common
+from masquerade.cli.common import Root
 
 
 def plan(
@@ -34,8 +34,8 @@ def plan(
     for row in work:
         measured = ("", "") if row.hours is None else (f"{row.seconds:g}", f"{row.hours:,.1f}")
         units = f"{row.units:,} {row.unit}" if row.units else ""
-        tables.add_row(table, f"{row.rule} {row.name}".strip(), f"{row.jobs:,}", units, *measured, row.note)
-    tables.print_table(table)
+        common.add_row(table, f"{row.rule} {row.name}".strip(), f"{row.jobs:,}", units, *measured, row.note)
+    common.print_table(table)
     hours = [row.hours for row in work if row.hours is not None]
     text = (
         f"Measured on {gpu} ({planning.PAGE}): {len(hours)} of {len(work)} rows, {sum(hours):,.1f} GPU hours. The other"

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import tables
-from masquerade.cli.clones import Root
+from masquerade.cli import common
+from masquerade.cli.common import Root
 
 app = typer.Typer(no_args_is_help=True, help="The networks of weights/: list, export, adopt and check them.")
 
@@ -29,8 +29,8 @@ def list_weights(root: Root = Path()) -> None:
     for name in cards.names(root):
         card = cards.read(name, root)
         size, hours = f"{card.size / 1e6:.2f}", f"{card.hours:.2f}"
-        tables.add_row(table, name, card.what, size, card.scale, hours, card.commit[:12], card.terms)
-    tables.print_table(table)
+        common.add_row(table, name, card.what, size, card.scale, hours, card.commit[:12], card.terms)
+    common.print_table(table)
 
 
 @app.command()
@@ -65,8 +65,8 @@ def export(
             if before != after:
                 style = "yellow" if abs(after - before) > SMALL_LOSS * abs(before) else ""
                 cells = (name, figure, f"{before:.5g}", f"{after:.5g}", f"{after - before:+.2g}")
-                tables.add_row(table, *cells, style=style)
-        tables.print_table(table)
+                common.add_row(table, *cells, style=style)
+        common.print_table(table)
         typer.echo(f"The other {len(losses) - table.row_count} of {len(losses)} figures of the backbones are the same.")
 
 
@@ -76,11 +76,11 @@ def adopt(
     root: Root = Path(),
 ) -> None:
     """Print what the overlay of a scale must set so that it adopts every network of weights/."""
-    from masquerade.params import loading, yaml_files
+    from masquerade.params import loading, overlays
     from masquerade.pipeline import adopted_networks
 
     tree = adopted_networks.edit(loading.load(root, scale), root)
-    typer.echo(yaml_files.format_yaml(tree, flow=None, width=118), nl=False)
+    typer.echo(overlays.format_yaml(tree, flow=None, width=118), nl=False)
 
 
 @app.command()

@@ -15,7 +15,7 @@ from masquerade.lineage import local_records, records
 from masquerade.lineage.local_records import Build, NotRecorded
 from masquerade.lineage.records import Records
 from masquerade.lineage.snakemake_internals import plan_jobs, read_input_hashes
-from masquerade.params import blocks, loading, overlays, sharing, yaml_files
+from masquerade.params import blocks, loading, overlays, sharing
 from masquerade.params.paths import BUILT
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def record_build(partial: bool = False) -> int:
     why, where a job was interrupted or is out of date, a file is missing or is not the one that its job wrote, or an
     input changed behind Snakemake's back.
     """
-    scale = yaml_files.read_yaml(Path(blocks.PARAMS))["scale"]
+    scale = overlays.read_yaml(Path(blocks.PARAMS))["scale"]
     if os.environ.get(OF_DVC):
         return _keep(scale)
     jobs, out_of_date = plan_jobs()
@@ -49,9 +49,9 @@ def record_build(partial: bool = False) -> int:
     ignore_private(loading.load(Path()).private)
     _run("dvc", "commit", "--quiet", "--force", "--no-relink", STAGE.format(scale=scale))
     if out_of_date:
-        lock = yaml_files.read_yaml(LOCK)
+        lock = overlays.read_yaml(LOCK)
         lock["stages"][STAGE.format(scale=scale)]["cmd"] = PARTIAL
-        LOCK.write_text(yaml_files.format_yaml(lock), encoding="utf-8")
+        LOCK.write_text(overlays.format_yaml(lock), encoding="utf-8")
     return kept
 
 
@@ -77,7 +77,7 @@ def _keep(scale: str, planned: frozenset[str] | set[str] = frozenset()) -> int:
 
 def list_orphans() -> list[str]:
     """The files of the scale in params.yaml that no job of the graph makes: those of variants that were removed."""
-    scale = yaml_files.read_yaml(Path(blocks.PARAMS))["scale"]
+    scale = overlays.read_yaml(Path(blocks.PARAMS))["scale"]
     planned = {str(path) for job in plan_jobs(force_all=True)[0] for path in job.output}
     return sorted(Build(scale).files.keys() - planned)
 
@@ -92,7 +92,7 @@ def merge_builds() -> int:
     """
     import dvc.api
 
-    scale = yaml_files.read_yaml(Path(blocks.PARAMS))["scale"]
+    scale = overlays.read_yaml(Path(blocks.PARAMS))["scale"]
     text = records.text_path(scale).as_posix()
     base, ours, theirs = (Records.parse(_of_commit(commit, text)) for commit in _sides())
     merged = records.merge_records(base, ours, theirs)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from masquerade.papers.declarations import Row, Table
 from masquerade.papers.figure_declarations import Reference
 from masquerade.papers.reference import stand_in
-from masquerade.params.blocks import StandIns
-from masquerade.params.imported import ImportedMethod
+from masquerade.params.blocks import ImportedMethod, StandIns
 
 
 def blocks(text: str) -> dict[str, ImportedMethod]:

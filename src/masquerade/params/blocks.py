@@ -8,8 +8,13 @@ from masquerade.core import people
 from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Name, Settings
 from masquerade.params.compute import ComputeSettings
-from masquerade.params.imported import ImportedMethod
-from masquerade.params.informed import InformedProtocol, UtilitySettings
+from masquerade.params.protocols import (
+    AttackProtocol,
+    AttributeProtocol,
+    InformedProtocol,
+    RecoveryProtocol,
+    UtilitySettings,
+)
 
 PARAMS, SCALES = "params.yaml", "scales"
 
@@ -95,104 +100,36 @@ class StandIns(Settings):
     """A paper's judge -> the judge that replaces it at this scale."""
 
 
-class AttributeSettings(Settings):
-    """FALCO's attribute protocol (falco section 4.1): a classifier is trained on anonymized faces."""
-
-    size: Annotated[int, Field(ge=32, multiple_of=32)]
-    """Side of the classifier's input in pixels (224: Sandler et al. 2018)."""
-    frozen_blocks: Annotated[int, Field(ge=0)]
-    """Number of its blocks that keep the weights from ImageNet; 0: all blocks are trained."""
-    train_pictures: Annotated[int, Field(ge=0)]
-    """Faces of the methods' people that are anonymized and trained on, the same for every method; 0: all."""
-    labeler_pictures: Annotated[int, Field(ge=0)]
-    """Real faces of the methods' people that train the two labelers; 0: all."""
-    epochs: Annotated[int, Field(ge=1)]
-    """Passes over the faces."""
-    batch: Annotated[int, Field(ge=2)]
-    """Faces in a batch."""
-    learning_rate: Annotated[float, Field(gt=0)]
-    """Initial learning rate of Adam; it decreases as a cosine."""
-    test_share: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the faces that is the test set, for a dataset without a train split (0.2: falco section 4.1)."""
-
-
-class AttributeProtocol(AttributeSettings):
-    """FALCO's attribute protocol, and the cells to which it applies."""
-
-    cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells to which the protocol applies."""
-
-
-class RecoverySettings(Settings):
-    """How many pictures and keys the recovery protocol uses for each cell."""
-
-    pictures: Annotated[int, Field(ge=0)]
-    """Faces of the test split, the same for every method; 0: all."""
-    wrong_keys: Annotated[int, Field(ge=1)]
-    """Wrong keys with which each face is recovered."""
-    near_keys: Annotated[int, Field(ge=1)]
-    """Keys that differ from the right one in one digit or bit, with which each face is recovered."""
-    other_keys: Annotated[int, Field(ge=1)]
-    """Other keys, each one for all faces, with which the faces are anonymized (diversity: ifadit section 4.4)."""
-
-
-class RecoveryProtocol(RecoverySettings):
-    """The recovery protocol, its judges, and the cells to which it applies."""
-
-    overrides: dict[Name, dict[Name, dict[str, int]]]
-    """Method -> variant -> the numbers of pictures and keys that differ for it."""
-
-    judges: list[Name]
-    """The judges that measure the recovered faces."""
-    cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells whose faces are recovered."""
-
-    @model_validator(mode="after")
-    def _overrides_are_valid(self) -> "RecoveryProtocol":
-        for method, variants in self.overrides.items():
-            for variant in variants:
-                self.of(method, variant)
-        return self
-
-    def of(self, method: str, variant: str) -> RecoverySettings:
-        """The numbers for one method and variant."""
-        shared = self.model_dump(include=set(RecoverySettings.model_fields))
-        return RecoverySettings(**shared | self.overrides.get(method, {}).get(variant, {}))
-
-
-class AttackSettings(Settings):
-    """The attacks that need no training: guessed keys, averaged wrong keys, a flipped sign, linked pictures."""
-
-    judge: str
-    """The judge that decides whether a picture shows the same person; no training may use its embedding."""
-    far: Annotated[float, Field(gt=0, lt=1)]
-    """False-accept rate of its threshold: how often an attack that shows a random other person would succeed."""
-    pictures: Annotated[int, Field(ge=1)]
-    """Anonymized pictures on which keys are tried."""
-    guesses: Annotated[int, Field(ge=1)]
-    """Different keys that are tried on each picture."""
-    averaged: Annotated[int, Field(ge=1)]
-    """Wrong keys whose recovered faces are averaged: the first of the guesses."""
-
-    @model_validator(mode="after")
-    def _averages_guesses(self) -> "AttackSettings":
-        if self.averaged > self.guesses:
-            raise ValueError(f"averaged is at most the number of guesses ({self.guesses}), not {self.averaged}")
-        return self
-
-
-class AttackProtocol(AttackSettings):
-    """The attacks that need no training, and the cells to which they apply."""
-
-    cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells that are attacked."""
-
-
 class BootstrapSettings(Settings):
     """How the intervals of all numbers are computed."""
 
     draws: Annotated[int, Field(ge=20)]
     """Bootstrap samples of the people (Efron and Tibshirani 1993: 200 for a standard error, 1,000 for exact ends)."""
+
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ImportedSet(Settings):
+    """The pictures of one variant and one dataset."""
+
+    sha256: Sha256
+    """SHA-256 of the file ``imported/<scale>/<dataset>/<method>/<variant>.zip``."""
+    originals: Sha256
+    """SHA-256 of the faces that the program received (`pictures.digest`); other faces need another import."""
+    near: Annotated[float, Field(ge=0)]
+    """A picture counts as an original if their mean absolute difference, in gray levels of 255, is at most this."""
+
+
+class ImportedMethod(Settings):
+    """A method whose pictures another program made."""
+
+    title: str
+    """The method's name in its paper."""
+    source: str
+    """The paper (authors and year), and the program with its version."""
+    variants: dict[Name, dict[Name, ImportedSet]]
+    """Variant -> dataset -> the pictures of its test faces."""
 
 
 class Common(Settings):

@@ -1,26 +1,25 @@
-"""Loads and validates params.yaml and the overlay of one scale.
+"""Loads and validates params.yaml and the overlay of one scale, and says which file sets a value.
 
 params.yaml holds the values of the papers. ``scales/<scale>.yaml`` holds what differs at that scale: a mapping is
 merged, any other value replaces, ``null`` removes the key. Its key ``base`` names another scale, whose overlay is put
-on params.yaml first. The modules of the rooms define the types of their own
-blocks (datasets, backbones, judges, metrics, methods and attackers), so a new module brings its own block.
+on params.yaml first. The modules of the rooms define the types of their own blocks (datasets, backbones, judges,
+metrics, methods and attackers), so a new module brings its own block.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from masquerade import assets
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError, suggest_nearest
 from masquerade.params.blocks import PARAMS, SCALES
-from masquerade.params.mistakes import explain_mistakes
 from masquerade.params.model import build_model
-from masquerade.params.overlays import overlay, read_chain
+from masquerade.params.overlays import MISSING, find_value, overlay, read_chain, read_yaml
 from masquerade.params.parameters import Parameters, build_training_params
-from masquerade.params.yaml_files import read_yaml
 
 CONFIG = "--config or --configfile"
 """The name of what Snakemake's command line sets, in the place of a file."""
@@ -120,3 +119,92 @@ def _check_removals(base: Mapping[str, Any], over: Mapping[str, Any], file: str,
         if isinstance(value, Mapping):
             inside = base.get(key)
             _check_removals(inside if isinstance(inside, Mapping) else {}, value, file, f"{above}{key}.")
+
+
+def explain_mistakes(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> str:
+    """One line for each mistake: the file, the dotted key, what is wrong, and for an unknown key the nearest known one.
+
+    ``layers``: file -> overlay, in the order in which they apply. A mistake is reported for the last one that sets the
+    key, else for params.yaml.
+    """
+    lines = []
+    for item in error.errors():
+        names = [part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+        key = ".".join(map(str, names))
+        stated = ".".join(name for name in names if isinstance(name, str))  # a list, not a position in it
+        file = next((file for file in reversed([*layers]) if find_value(layers[file], stated) is not MISSING), PARAMS)
+        if item["type"] == "extra_forbidden":
+            lines.append(f"{file}: unknown parameter '{key}'. {suggest_nearest(str(names[-1]), _fields(names[:-1]))}")
+        elif item["type"] == "missing":
+            lines.append(f"{PARAMS}: '{key}' is missing. It has no default, so that the file shows it.")
+        else:
+            lines.append(f"{file}: '{key}' is {item['input']!r}: {item['msg'][0].lower() + item['msg'][1:]}.")
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _fields(names: Sequence[Any]) -> list[str]:
+    """The keys that are allowed in the block ``names``."""
+    node: Any = build_model()
+    for name in names:
+        if name not in node.model_fields:  # a key of a mapping or a position in a list: the type is known already
+            continue
+        annotation = node.model_fields[name].annotation
+        node = next((item for item in [annotation, *getattr(annotation, "__args__", ())] if _is_model(item)), None)
+        if node is None:
+            return []
+    return sorted(node.model_fields)
+
+
+def _is_model(item: Any) -> bool:
+    return isinstance(item, type) and issubclass(item, BaseModel)
+
+
+DEFAULT = "default"
+"""The origin of a value that no file sets: a field of a `SmallScale`."""
+
+
+def find_origins(key: str, root: Path = Path(), scale: str | None = None) -> dict[str, dict[str, Any]]:
+    """Dotted key -> file -> the value that it sets, the file that decides first: for ``key``, or each value below it.
+
+    A key that the scale removes has the value None in that file. The values are those of the files. ``scale``: as
+    `load` takes it. Raises ParameterError, with the nearest key, if there is no ``key`` at this scale.
+    """
+    parameters = load(root, scale)
+    layers = read_layers(parameters.scale, root)
+    removed = [name for layer in layers.values() for name, value in list_leaves(layer) if value is None]
+    gone = [name for name in removed if find_value(parameters.tree, name) is MISSING]
+    present = [
+        name for name, _ in list_leaves(parameters.tree) if not any(other.startswith(f"{name}.") for other in gone)
+    ]
+    names = [name for name in (*present, *gone) if f"{name}.".startswith(f"{key}.")]
+    names += [name for name in gone if key.startswith(f"{name}.")]
+    if not names:
+        raise ParameterError(_explain_unknown(key, parameters.tree, parameters.scale))
+    files = {PARAMS: read_yaml(root / PARAMS), **layers}
+    if scale is not None:
+        files["--scale"] = {"scale": scale}
+    found = {
+        name: {file: value for file in reversed(files) if (value := find_value(files[file], name)) is not MISSING}
+        for name in dict.fromkeys(names)
+    }
+    return {name: values or {DEFAULT: find_value(parameters.tree, name)} for name, values in found.items()}
+
+
+def list_leaves(tree: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted key and value of everything in ``tree`` that is no mapping, or an empty one."""
+    if not (isinstance(tree, Mapping) and tree):
+        yield key, tree
+        return
+    for name, value in tree.items():
+        yield from list_leaves(value, f"{key}.{name}".strip("."))
+
+
+def _explain_unknown(key: str, tree: Mapping[str, Any], scale: str) -> str:
+    """The error for a key that ``tree`` does not have: its block, and the nearest name in that block."""
+    blocks = accumulate(key.split("."), lambda above, name: f"{above}.{name}")
+    missing = next(name for name in blocks if find_value(tree, name) is MISSING)
+    above, _, name = missing.rpartition(".")
+    inside = find_value(tree, above) if above else tree
+    place = f"'{above}' has no key '{name}'" if above else f"there is no parameter '{name}'"
+    known = suggest_nearest(name, inside) if isinstance(inside, Mapping) else "It is a value and not a block."
+    return f"{place} at scale {scale}. {known}"

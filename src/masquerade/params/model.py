@@ -1,5 +1,6 @@
-"""The type of the whole of params.yaml, composed of the `Params` of every module of the rooms."""
+"""The type of the whole of params.yaml, composed of the `Params` of every module of the rooms, and its JSON schema."""
 
+import json
 from functools import cache
 from typing import Any
 
@@ -7,7 +8,7 @@ from pydantic import create_model
 
 from masquerade.core import discovery
 from masquerade.core.own_weights import OwnOrOfficialWeights, OwnWeights
-from masquerade.core.settings import Name, Settings
+from masquerade.core.settings import Name, Settings, descriptions
 from masquerade.params.blocks import Common
 
 ROOMS = {
@@ -71,3 +72,24 @@ def build_model() -> type[Common]:
     """The type of the whole of params.yaml, for the modules that exist now."""
     fields: dict[str, Any] = {key: (_room_block(room), ...) for key, room in ROOMS.items()}
     return create_model("Parameters", __base__=Common, **fields)
+
+
+def format_schema() -> str:
+    """The JSON schema of params.yaml."""
+    return json.dumps(build_model().model_json_schema(), indent=1, sort_keys=True) + "\n"
+
+
+def format_template(method: str) -> str:
+    """The block to paste into params.yaml for a new method, each knob with its description as a comment."""
+    cls = discovery.load("methods", method)
+    lines = [f"  {method}:", *["    published: ''"] * cls.capabilities.trains]
+    lines += [*_format_block(4, "params", cls.Params), "    variants:", *_format_block(6, "default", cls.Variant)]
+    return "\n".join(lines) + "\n"
+
+
+def _format_block(indent: int, name: str, block: type[Settings]) -> list[str]:
+    """The block ``name``, with a line for each field that params.yaml must set."""
+    margin, texts = " " * indent, descriptions(block)
+    required = [name for name, field in block.model_fields.items() if field.is_required()]
+    knobs = [f"{margin}  {knob}:   # {' '.join(texts.get(knob, '').split())}" for knob in required]
+    return [f"{margin}{name}:{'' if knobs else ' {}'}", *knobs]

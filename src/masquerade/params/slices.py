@@ -8,11 +8,16 @@ from typing import Any, TypeVar
 
 from masquerade.core import discovery, rehearsal
 from masquerade.core.settings import Settings
-from masquerade.params.blocks import AttackSettings, AttributeSettings, RecoverySettings
-from masquerade.params.informed import InformedSettings, UtilitySettings
 from masquerade.params.model import ROOMS
 from masquerade.params.overlays import MISSING, find_value
 from masquerade.params.parameters import Parameters, build_training_params
+from masquerade.params.protocols import (
+    AttackSettings,
+    AttributeSettings,
+    InformedSettings,
+    RecoverySettings,
+    UtilitySettings,
+)
 
 Block = TypeVar("Block", bound=Settings)
 PROTOCOLS: dict[str, type[Settings]] = {

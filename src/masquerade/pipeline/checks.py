@@ -7,8 +7,8 @@ from pathlib import Path
 from masquerade import assets
 from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import AssetError, MasqueradeError, ParameterError
-from masquerade.lineage import revision
-from masquerade.params import blocks, loading, overlays, yaml_files
+from masquerade.lineage import history
+from masquerade.params import blocks, loading, overlays
 from masquerade.pipeline.graph import Graph
 
 FORBIDDEN = ':"$`\\%{}\n'
@@ -46,7 +46,7 @@ def check_experiment(root: Path) -> None:
             f"An experiment of DVC starts from the commit {baseline}, and git has no {blocks.PARAMS} of it in {root} "
             f"({shown.stderr.strip()}). Run `dvc exp run` in a clone of Masquerade, which has a .git of its own."
         )
-    before, now = yaml_files.parse_yaml(shown.stdout, blocks.PARAMS), yaml_files.read_yaml(root / blocks.PARAMS)
+    before, now = overlays.parse_yaml(shown.stdout, blocks.PARAMS), overlays.read_yaml(root / blocks.PARAMS)
     for file, layer in reversed(loading.read_layers(now["scale"], root).items()):
         overlays.check_hidden_changes(before, now, layer, file)
 
@@ -69,7 +69,7 @@ def warnings(graph: Graph) -> list[str]:
         *(role for name in judges for role in discovery.load("judges", name).assets),
     ]
     texts = []
-    if reason := revision.explain_refusal(graph.planned.root):
+    if reason := history.explain_refusal(graph.planned.root):
         texts.append(f"{reason} Until then runs have the commit 'unknown', and no build is recorded.")
     if problems := _problems(dict.fromkeys(roles)):
         head = f"Files from outside that are not ready, without which a build stops ({COMMAND}):\n"

@@ -23,7 +23,7 @@ from masquerade.core.images import FaceArchive, Faces, to_float
 from masquerade.core.people import in_hashed_order
 from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
 from masquerade.networks.inputs import apply_in_batches, place
-from masquerade.params.informed import UtilitySettings
+from masquerade.params.protocols import UtilitySettings
 from masquerade.training import loop
 from masquerade.training.optimizers import Optimizers, cooldown_share
 from masquerade.training.training import Phases, compute_digest

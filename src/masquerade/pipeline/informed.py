@@ -23,8 +23,8 @@ from masquerade.core.statistics import threshold_at
 from masquerade.judges import Judge
 from masquerade.judges.pixels import Pixels
 from masquerade.methods import Method
-from masquerade.params.informed import AttackedPeople, InformedSettings
 from masquerade.params.paths import Paths
+from masquerade.params.protocols import AttackedPeople, InformedSettings
 from masquerade.params.slices import Slice
 from masquerade.pipeline import anonymization
 from masquerade.training.checkpoints import load_checkpoint

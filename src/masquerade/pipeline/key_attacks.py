@@ -26,7 +26,7 @@ from masquerade.core.statistics import (
 )
 from masquerade.judges import Judge
 from masquerade.methods import Method
-from masquerade.params.blocks import AttackSettings
+from masquerade.params.protocols import AttackSettings
 from masquerade.pipeline import anonymization
 
 

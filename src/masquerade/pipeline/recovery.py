@@ -15,7 +15,7 @@ import numpy as np
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
 from masquerade.methods import Method
-from masquerade.params.blocks import RecoverySettings
+from masquerade.params.protocols import RecoverySettings
 from masquerade.pipeline import anonymization, batching
 from masquerade.pipeline.batching import Refusal
 

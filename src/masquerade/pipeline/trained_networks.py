@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from masquerade.core import discovery, own_weights
-from masquerade.lineage import licenses
+from masquerade.lineage import crate
 from masquerade.methods.latent import SetOfFakes
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
@@ -103,7 +103,7 @@ def drift(card: Card, parameters: Parameters) -> list[str]:
     if trained is None:
         return [f"{cards.card_path(card.name)}: scale {card.scale} has no network '{card.name}' any more."]
     terms = terms_of(parameters, trained)
-    stated, due = (card.license, card.terms), (licenses.license_of_networks(terms), terms)
+    stated, due = (card.license, card.terms), (crate.license_of_networks(terms), terms)
     itself = f"{own_weights.PREFIX}{card.name}"  # which the scale that trained it may adopt since
     return [
         f"{cards.card_path(card.name)}: {key} was {there} in the training, and scale {card.scale} has {here} now."

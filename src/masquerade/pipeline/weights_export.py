@@ -10,7 +10,7 @@ from typing import Any
 
 from masquerade.core import discovery, files, fingerprints, own_weights
 from masquerade.core.errors import MasqueradeError, suggest_nearest
-from masquerade.lineage import descriptions, licenses, provenance
+from masquerade.lineage import crate, descriptions, provenance
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
@@ -124,7 +124,7 @@ class _Exporter:
             what=self._what(trained),
             source=getattr(trained.cls, "source", "") or trained.cls.paper,
             block=trained.block,
-            license=licenses.license_of_networks(terms),
+            license=crate.license_of_networks(terms),
             terms=terms,
             scale=self.parameters.scale,
             data=Data(

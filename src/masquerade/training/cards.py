@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from masquerade.core import files, fingerprints, own_weights
 from masquerade.core.errors import CheckpointError, ParameterError, suggest_nearest
 from masquerade.core.settings import Settings
-from masquerade.params import yaml_files
+from masquerade.params import overlays
 from masquerade.params.overlays import MISSING, find_value, overlay
 
 FOLDER = Path(own_weights.FOLDER)
@@ -119,7 +119,7 @@ def read(name: str, root: Path = Path()) -> Card:
             "network then."
         )
     try:
-        return Card(**yaml_files.read_yaml(root / path))
+        return Card(**overlays.read_yaml(root / path))
     except (ValidationError, ParameterError) as error:
         reasons = (
             "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())

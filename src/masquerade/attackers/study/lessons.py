@@ -12,7 +12,7 @@ import pandas as pd
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import FaceArchive
 from masquerade.core.people import in_hashed_order
-from masquerade.params.informed import AttackedPeople, InformedSettings
+from masquerade.params.protocols import AttackedPeople, InformedSettings
 
 PART = "train"
 """The part of an anonymized archive with the attackers' people: they are the only ones of the train split in it."""

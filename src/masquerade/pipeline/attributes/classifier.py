@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from masquerade.core import seeding
 from masquerade.networks import efficientnet_lite_internals, mobilenet_v2, torchvision_internals
 from masquerade.networks.inputs import device, place, tensor
-from masquerade.params.blocks import AttributeSettings
+from masquerade.params.protocols import AttributeSettings
 
 Architecture = Literal["mobilenet_v2", "efficientnet_lite0"]
 GAMMA = 2.0  # of the focal loss: Lin et al. 2017, section 4.1 (its best)

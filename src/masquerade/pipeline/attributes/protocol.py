@@ -10,7 +10,7 @@ from masquerade.core.annotations import ANNOTATED, ANNOTATION, annotation_column
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.methods import Method
-from masquerade.params.blocks import AttributeSettings
+from masquerade.params.protocols import AttributeSettings
 from masquerade.pipeline.anonymization import subset
 from masquerade.pipeline.attributes.classifier import Architecture, Classifier
 

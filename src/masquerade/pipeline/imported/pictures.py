@@ -22,7 +22,7 @@ from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resized
 from masquerade.faces.photographs.names import files
-from masquerade.params.imported import ImportedSet
+from masquerade.params.blocks import ImportedSet
 from masquerade.pipeline import anonymization
 from masquerade.pipeline.imported import disguises
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.core.errors import ParameterError
-from masquerade.params import blocks, loading, overlays, yaml_files
+from masquerade.params import blocks, loading, overlays
 from masquerade.params.paths import Paths
 
 _BLOCK = re.compile(r"^imported:.*\n(?:[ \t].*\n|\n(?=[ \t]))*", re.MULTILINE)
@@ -24,15 +24,15 @@ def register(root: Path, scale: str, block: Mapping[str, Any]) -> Path:
     be valid.
     """
     file = root / blocks.SCALES / f"{scale}.yaml"
-    before, text = yaml_files.read_yaml(file), file.read_text(encoding="utf-8")
+    before, text = overlays.read_yaml(file), file.read_text(encoding="utf-8")
     merged = {"imported": overlays.overlay(before.get("imported") or {}, block)}
-    written = yaml_files.format_yaml(merged)
+    written = overlays.format_yaml(merged)
     if _BLOCK.search(text + "\n"):
         changed = _BLOCK.sub(lambda _: written, text if text.endswith("\n") else f"{text}\n", count=1)
     else:
         changed = f"{text.rstrip()}\n{written}"
     try:
-        intact = yaml_files.parse_yaml(changed, file) == {**before, **merged}
+        intact = overlays.parse_yaml(changed, file) == {**before, **merged}
     except ParameterError:
         intact = False
     if not intact:
