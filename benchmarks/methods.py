@@ -22,7 +22,7 @@ def benchmark(scale: str, threads: int, count: int) -> list[list[str]]:
     faces = archive.load(rows=archive.select("test").head(count))
     for name in parameters.methods:
         start = time.perf_counter()
-        method, maker = choosing.method(ROOT, parameters, name, None, strict=False)
+        method, maker = choosing.build_method(ROOT, parameters, name, None, strict=False)
         loading = time.perf_counter() - start
         method.observe([faces])
         keys = method.capabilities.keys

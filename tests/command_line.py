@@ -16,7 +16,7 @@ from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Capabilities
 from masquerade.methods.original import Original
 from masquerade.params import overlays
-from masquerade.pipeline.photographs.placing import HIDDEN
+from masquerade.pipeline.photographs.batches import DOT_FOLDER
 from masquerade.pipeline.reports import REPORT
 
 ROOT = Path(__file__).parents[1]
@@ -115,4 +115,4 @@ def report(output: Path) -> dict[str, dict[str, str]]:
 def written(output: Path) -> set[str]:
     """The names of all files of a run, but for those that let it go on."""
     names = {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
-    return {name for name in names if not name.startswith(f"{HIDDEN}/")}
+    return {name for name in names if not name.startswith(f"{DOT_FOLDER}/")}

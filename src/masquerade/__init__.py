@@ -31,8 +31,8 @@ from masquerade.core.errors import (
 
 if TYPE_CHECKING:
     from masquerade.methods import listed as methods
-    from masquerade.pipeline.photographs.anonymizer import Anonymizer, Batch
-    from masquerade.pipeline.photographs.loading import load
+    from masquerade.pipeline.photographs.anonymizer import Anonymizer, load
+    from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions
     from masquerade.pipeline.photographs.single import AnonymizedFace, AnonymizedPhotograph
 
 __all__ = [
@@ -42,7 +42,9 @@ __all__ = [
     "Batch",
     "CheckpointError",
     "FaceLeft",
+    "FolderOptions",
     "KeyFormatError",
+    "LoadOptions",
     "MasqueradeError",
     "MissingPackage",
     "NoFace",
@@ -56,8 +58,10 @@ __all__ = [
 ]
 _HOMES = {
     "Anonymizer": "pipeline.photographs.anonymizer",
-    "Batch": "pipeline.photographs.anonymizer",
-    "load": "pipeline.photographs.loading",
+    "Batch": "pipeline.photographs.choosing",
+    "FolderOptions": "pipeline.photographs.choosing",
+    "LoadOptions": "pipeline.photographs.choosing",
+    "load": "pipeline.photographs.anonymizer",
     "AnonymizedFace": "pipeline.photographs.single",
     "AnonymizedPhotograph": "pipeline.photographs.single",
 }

@@ -26,7 +26,7 @@ from command_line import (
     run,
     written,
 )
-from masquerade.cli import doctor, main
+from masquerade.cli import doctor, main, photographs
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading
@@ -110,7 +110,7 @@ def test_a_result_is_written_before_the_next_photographs_are_read(root, pictures
 def test_a_result_does_not_depend_on_the_part_of_its_photograph(root, pictures, tmp_path, monkeypatch):
     crowd(pictures, 4)
     assert anonymize(root, pictures, tmp_path / "parts", "--seed", 3) == INCOMPLETE
-    monkeypatch.setattr(batches, "_parts", lambda records, whole: [records])
+    monkeypatch.setattr(batches, "_split", lambda records, together: [records])
     assert anonymize(root, pictures, tmp_path / "whole", "--seed", 3) == INCOMPLETE
     names = written(tmp_path / "parts")
     assert names == written(tmp_path / "whole")
@@ -194,7 +194,7 @@ def test_a_result_of_an_earlier_run_is_removed_if_its_face_is_refused(root, pict
 
 def test_status_0_means_the_same_in_help_and_docs():
     meaning = "every file has all its results"
-    for command in (main.anonymize, main.recover):
+    for command in (photographs.anonymize, photographs.recover):
         assert f"Status 0: {meaning}" in " ".join(command.__doc__.split())
     assert f"| 0 | {meaning} |" in (ROOT / "docs/photographs.md").read_text()
     assert f"Status 0 says that {meaning}" in (ROOT / "docs/commands.md").read_text()
@@ -347,8 +347,8 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     parameters.trained = lambda name, variant="": cls.Params()
     parameters.matrix = type("M", (), {"train_on": "folder"})
     parameters.compute = compute
-    strict, _ = choosing.method(root, parameters, "original", None, strict=True)
-    as_written, _ = choosing.method(root, parameters, "original", None, strict=False)
+    strict, _ = choosing.build_method(root, parameters, "original", None, strict=True)
+    as_written, _ = choosing.build_method(root, parameters, "original", None, strict=False)
     assert strict.variant == Knobs(epsilon=6.0, sampler="opendp", sensitivity="bound")
     assert as_written.variant == knobs
 
@@ -376,7 +376,7 @@ class TestHideAndKeep:
         variants = loading.load(ROOT, "mini").methods["lreorg"].variants
 
         def choose(hide=None, keep=None):
-            return choosing._with_keywords("lreorg", LReOrg, variants["default"], hide, keep)
+            return choosing.replace_keywords("lreorg", LReOrg, variants["default"], hide, keep)
 
         return choose
 
@@ -401,9 +401,9 @@ class TestHideAndKeep:
         assert "'gaussian_noise' does not let you choose what it hides. These do: lreorg." in capsys.readouterr().err
 
     def test_lists_are_separated_by_commas(self):
-        assert main._listed(None) is None
-        assert main._listed("") == []
-        assert main._listed(" identity, age,") == ["identity", "age"]
+        assert photographs._split_words(None) is None
+        assert photographs._split_words("") == []
+        assert photographs._split_words(" identity, age,") == ["identity", "age"]
 
 
 def test_params_show_check_and_schema(root, capsys):

@@ -153,7 +153,7 @@ def test_photographs_declare_the_knob_of_their_scale(root, tiny, monkeypatch):
     monkeypatch.setenv(seeding.DETERMINISM_VARIABLE, "1")
     compute = tiny.compute.model_copy(update={"deterministic": False})
     with pytest.raises(ParameterError, match="falco"):
-        choosing.method(root, tiny.model_copy(update={"compute": compute}), "falco", "unknown", strict=True)
+        choosing.build_method(root, tiny.model_copy(update={"compute": compute}), "falco", "unknown", strict=True)
     assert os.environ[seeding.DETERMINISM_VARIABLE] == "0"
 
 

@@ -38,18 +38,18 @@ def measured(tmp_path):
 )
 def test_the_published_threshold_stands_alone_without_a_calibration(tmp_path, measured, changes, reason):
     path = tmp_path / "source.parquet" if changes is None else measured(0.1, **changes)
-    limit = inspection.threshold(path, "faces", "validation", 0.001)
+    limit = inspection.choose_threshold(path, "faces", "validation", 0.001)
     assert limit.distance == 0.6
     assert reason in limit.origin
     assert "King 2017" in limit.origin
 
 
 def test_the_stricter_of_both_thresholds_counts(measured):
-    near = inspection.threshold(measured(0.01), "faces", "validation", 0.001)
+    near = inspection.choose_threshold(measured(0.01), "faces", "validation", 0.001)
     assert near.distance == 0.6
     assert "0.1% of 1,740 impostor pairs of faces (validation)" in near.origin  # 60 * 58 / 2
-    stranger = inspection.threshold(measured(0.5), "faces", "validation", 0.1)
-    far = inspection.threshold(measured(0.5), "faces", "validation", 0.001)
+    stranger = inspection.choose_threshold(measured(0.5), "faces", "validation", 0.1)
+    far = inspection.choose_threshold(measured(0.5), "faces", "validation", 0.001)
     assert 5 < far.distance < 8, "strangers are 0.5 * sqrt(2 * 128) = 8 apart"
     assert far.origin.startswith("FAR 0.1% of 1,740 impostor pairs")
     assert stranger.distance > far.distance, "more strangers may pass"
@@ -63,12 +63,12 @@ def test_a_distance_that_is_unknown_counts_as_recognized():
 
 def test_the_judge_sees_the_same_with_and_without_pytorch(monkeypatch):
     pictures = [np.ascontiguousarray(astronaut()[40:200, 140:300]), np.zeros((64, 64, 3), np.uint8)]
-    quick = Inspector().look(pictures)
+    quick = Inspector().embed(pictures)
     monkeypatch.delitem(inspection.sys.modules, "torch", raising=False)
-    alone = Inspector().look(pictures)
+    alone = Inspector().embed(pictures)
     np.testing.assert_allclose(alone.embeddings, quick.embeddings, atol=2e-6)
     assert quick.found.tolist() == alone.found.tolist() == [True, False]
-    assert Inspector().look([]).embeddings.shape == (0, 128)
+    assert Inspector().embed([]).embeddings.shape == (0, 128)
 
 
 class TestTheLookOfAnAttacker:
@@ -84,9 +84,9 @@ class TestTheLookOfAnAttacker:
 
     def nearest(self, judge: Inspector, result: np.ndarray, original: np.ndarray) -> tuple[float, float]:
         """The distance of one look at the result as it is, and the least of all looks."""
-        known = judge.look([original]).embeddings
+        known = judge.embed([original]).embeddings
         (seen,) = judge.search([result])
-        plain = inspection.distances(judge.look([result]).embeddings, known)
+        plain = inspection.distances(judge.embed([result]).embeddings, known)
         return float(plain.min()), float(inspection.distances(seen.embeddings, known).min())
 
     def test_a_mirrored_face_is_mirrored_back(self, judge, original):
@@ -126,11 +126,11 @@ def test_the_threshold_of_a_release_has_a_margin_and_says_so():
 def test_the_second_detector_gives_places_in_the_photograph_that_it_reduced(monkeypatch):
     photograph = np.zeros((900, 1400, 3), np.uint8)
     photograph[300:600, 700:1000] = astronaut()[0:300, 80:380]
-    (box,) = Inspector().faces(photograph, 700)
+    (box,) = Inspector().find_faces(photograph, 700)
     center = box.reshape(2, 2).mean(axis=0)
     assert np.abs(center - (845, 415)).max() < 30
     monkeypatch.setattr(inspection, "SMALLEST_FACE", 200)
-    assert len(Inspector().faces(photograph, 700)) == 0
+    assert len(Inspector().find_faces(photograph, 700)) == 0
 
 
 def test_psnr_by_hand():

@@ -20,8 +20,10 @@ from command_line import (
 )
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
-from masquerade.pipeline import makers, salts
-from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.methods import Resources
+from masquerade.methods.original import Original
+from masquerade.pipeline import provenance_tag, salts
+from masquerade.pipeline.inspection import Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput
 from masquerade.pipeline.release import Anonymized
 
@@ -165,11 +167,10 @@ def released(folder, result, otherwise, original=STRANGER):
             row = {"id": "a", "identity": "", "split": "test", "file": "a.png", "file_id": "a"}
             out.add(picture, {**row, "status": "ok", "reason": ""})
         archives.append(FaceArchive(folder / f"{name}.zip"))
-    maker = makers.Maker("m", "v", "s", "-")
-    release = Anonymized(
-        FolderOutput(folder / "out"), judge, Threshold(0.65, ""), False, None, None, False, maker, marked=False,
-        otherwise=otherwise,
-    )  # fmt: skip
+    tag = provenance_tag.ProvenanceTag("m", "v", "s", "-")
+    method = Original(Original.Params(), Original.Variant(), Resources())
+    method.resample = otherwise
+    release = Anonymized(FolderOutput(folder / "out"), ReleaseRule(judge, Threshold(0.65, "")), method, tag)
     return lambda others: release.publish(*archives, {"a": [original, *others]})[0]
 
 
@@ -299,7 +300,7 @@ class TestRecovery:
         (row,) = report(hidden).values()
         assert len(row["salt"]) == 2 * salts.LENGTH
         with Image.open(hidden / row["output"]) as picture:
-            facts = {salts.KEYWORD: "salt", salts.CHECK_KEYWORD: "check", makers.KEYWORD: "maker"}
+            facts = {salts.KEYWORD: "salt", salts.CHECK_KEYWORD: "check", provenance_tag.KEYWORD: "maker"}
             assert picture.info == {keyword: row[column] for keyword, column in facts.items()}
             pixels = picture.copy()
         originals = ("--originals", pictures)
@@ -354,7 +355,7 @@ class TestRecovery:
         for maker in ("original/control mini 0123456789abcdef", "falco/m_0 mini -"):
             texts = PngInfo()
             texts.add_text(salts.KEYWORD, salt)
-            texts.add_text(makers.KEYWORD, maker)
+            texts.add_text(provenance_tag.KEYWORD, maker)
             pixels.save(hidden / row["output"], pnginfo=texts)
             assert recover(root, hidden, tmp_path / "back", *key, "--overwrite") == 1
             (found,) = report(tmp_path / "back").values()

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from masquerade.core import keys
 from masquerade.core.errors import KeyFormatError, PictureError
 from masquerade.core.images import Faces
-from masquerade.pipeline import makers, salts
+from masquerade.pipeline import provenance_tag, salts
 from masquerade.pipeline.salts import PersonalKey
 
 KINDS = [keys.Digits(6), keys.Bits(16), keys.Secret()]
@@ -40,23 +40,23 @@ def test_salted_digits_are_spread_evenly():
 
 
 def test_salts_repeat_only_with_the_seed_of_an_experiment():
-    assert salts.drawn(None, "a") != salts.drawn(None, "a")
-    assert salts.drawn(3, "a") == salts.drawn(3, "a") != salts.drawn(3, "b")
-    assert len(bytes.fromhex(salts.drawn(None, "a"))) == len(bytes.fromhex(salts.drawn(3, "a"))) == salts.LENGTH
+    assert salts.draw_salt(None, "a") != salts.draw_salt(None, "a")
+    assert salts.draw_salt(3, "a") == salts.draw_salt(3, "a") != salts.draw_salt(3, "b")
+    assert len(bytes.fromhex(salts.draw_salt(None, "a"))) == len(bytes.fromhex(salts.draw_salt(3, "a"))) == salts.LENGTH
 
 
 def test_a_spreadsheet_takes_no_salt_for_a_number(monkeypatch):
     numbers = iter([bytes.fromhex("12e45678" * 4), bytes.fromhex("12345678" * 4), bytes.fromhex("1e" + "00" * 15)])
     monkeypatch.setattr("secrets.token_bytes", lambda length: next(numbers, bytes.fromhex(SALT)))
-    assert salts.drawn(None, "a") == "12e45678" * 4, "two signs that are no digits make it a word"
-    assert salts.drawn(None, "a") == SALT
+    assert salts.draw_salt(None, "a") == "12e45678" * 4, "two signs that are no digits make it a word"
+    assert salts.draw_salt(None, "a") == SALT
 
 
 def test_a_png_that_states_a_maker_alone_has_no_salt():
-    assert salts.states({salts.KEYWORD: SALT})
-    assert salts.states({makers.KEYWORD: "fit/default mini -"})
-    assert not salts.states({"Author": "me"})
-    assert salts.stated({makers.KEYWORD: "m"}) == {"salt": "", "check": "", "maker": "m"}
+    assert salts.states_provenance({salts.KEYWORD: SALT})
+    assert salts.states_provenance({provenance_tag.KEYWORD: "fit/default mini -"})
+    assert not salts.states_provenance({"Author": "me"})
+    assert salts.read_texts({provenance_tag.KEYWORD: "m"}) == {"salt": "", "check": "", "maker": "m"}
 
 
 def test_a_lost_salt_is_refused():
@@ -117,9 +117,9 @@ def test_keys_that_can_all_be_tried_have_no_check(kind):
 def test_a_new_picture_has_salt_and_check_unless_the_user_declines_them():
     key = PersonalKey(keys.Secret(), b"correct horse")
     row = {"id": "a"}
-    facts = key.new_facts(3, salted=True, checked=True)(row)
-    assert facts == {"salt": salts.drawn(3, "a"), "check": key.check(salts.drawn(3, "a"))}
-    assert key.new_facts(3, salted=True, checked=False)(row) == {"salt": salts.drawn(3, "a"), "check": "none"}
-    assert key.new_facts(3, salted=False, checked=True)(row) == {"salt": "", "check": "none"}
+    facts = key.draw_facts(3, salted=True, checked=True)(row)
+    assert facts == {"salt": salts.draw_salt(3, "a"), "check": key.check(salts.draw_salt(3, "a"))}
+    assert key.draw_facts(3, salted=True, checked=False)(row) == {"salt": salts.draw_salt(3, "a"), "check": "none"}
+    assert key.draw_facts(3, salted=False, checked=True)(row) == {"salt": "", "check": "none"}
     with pytest.raises(KeyFormatError, match="shorter than 8"):
-        PersonalKey(keys.Secret(), b"short").new_facts(3, salted=True, checked=True)
+        PersonalKey(keys.Secret(), b"short").draw_facts(3, salted=True, checked=True)

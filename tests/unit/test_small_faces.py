@@ -66,7 +66,7 @@ def found(picture: Image.Image | np.ndarray) -> list[np.ndarray]:
     """The boxes that HOG and MTCNN find, also in small faces."""
     pixels = np.asarray(picture)
     judge = Inspector()
-    return [*alignment.detect(pixels, 1280, 0.3), *judge.faces(pixels, 1280)]
+    return [*alignment.detect(pixels, 1280, 0.3), *judge.find_faces(pixels, 1280)]
 
 
 def changed_in_faces(before: Image.Image, after: np.ndarray) -> list[float]:
@@ -260,6 +260,8 @@ class TestPython:
         (row, _) = noise.anonymize_folder(pictures, tmp_path / "out", whole=True).rows
         written = tmp_path / "out" / row["photograph"]
         before = written.stat().st_mtime_ns
-        rows = noise.anonymize_folder(pictures, tmp_path / "out", whole=True, go_on=True).rows
+        rows = noise.anonymize_folder(
+            pictures, tmp_path / "out", whole=True, options=masquerade.FolderOptions(go_on=True)
+        ).rows
         assert [row["status"] for row in rows] == ["hidden", "hidden"]
         assert written.stat().st_mtime_ns == before

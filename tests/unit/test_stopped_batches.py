@@ -17,8 +17,8 @@ from command_line import folder_with_portrait, make_original_keyed, portrait, re
 from masquerade.cli import common
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.pipeline import anonymization, release
-from masquerade.pipeline.photographs import batches, placing
-from masquerade.pipeline.photographs.contents import FILE
+from masquerade.pipeline.photographs import batches
+from masquerade.pipeline.photographs.earlier_runs import CONTENTS
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_a_batch_goes_on_without_the_photographs_that_are_gone(root, pictures, t
 def test_a_batch_that_does_not_know_its_photographs_does_not_go_on(root, pictures, tmp_path, capsys):
     """An older version wrote no hashes."""
     assert anonymize(root, pictures, tmp_path / "out") == 0
-    shutil.rmtree(tmp_path / "out" / placing.HIDDEN)
+    shutil.rmtree(tmp_path / "out" / batches.DOT_FOLDER)
     before = contents(tmp_path / "out")
     assert anonymize(root, pictures, tmp_path / "out", "--continue") == 1
     assert "does not tell which photographs are done" in capsys.readouterr().err
@@ -227,7 +227,7 @@ def test_no_file_of_a_batch_has_a_hash_that_can_be_looked_up_and_its_report_has_
     everything = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
     for name in ("md5", "sha1", "sha256"):
         assert hashlib.new(name, content).hexdigest().encode() not in everything
-    hashes = [line.split(",")[-1] for line in (tmp_path / "out" / FILE).read_text().splitlines()]
+    hashes = [line.split(",")[-1] for line in (tmp_path / "out" / CONTENTS).read_text().splitlines()]
     assert len(set(hashes)) == 5, "equal photographs have different hashes; the first line has none"
     assert not any(value.strip('"') in (tmp_path / "out" / "report.csv").read_text() for value in hashes)
 
@@ -338,10 +338,10 @@ def test_a_process_that_was_killed_leaves_no_picture_without_its_row_and_the_nex
     """Killed between the rows and the pictures: the pictures are in a hidden folder."""
     output = tmp_path / "out"
     with monkeypatch.context() as killed:
-        killed.setattr(placing, "place", lambda *given: sys.exit(9))
-        killed.setattr(placing.shutil, "rmtree", lambda *given, **options: None)
+        killed.setattr(batches, "move_to_place", lambda *given: sys.exit(9))
+        killed.setattr(batches.shutil, "rmtree", lambda *given, **options: None)
         assert anonymize(root, pictures, output) == 9
-    assert {Path(name).parts[0] for name in written(output)} == {"report.csv", placing.UNFINISHED}
+    assert {Path(name).parts[0] for name in written(output)} == {"report.csv", batches.UNFINISHED}
     assert anonymize(root, pictures, output, "--continue") == 0
     assert written(output) == named(output)
     assert len(named(output)) == 4

@@ -1,15 +1,16 @@
-"""What several commands share: the option ``--root`` and those about keys, tables in a terminal, the end by a signal.
+"""What several commands share: the option ``--root``, options as a dataclass, tables in a terminal, the end by a signal.
 
 Tables hold text from outside: each cell is printed as it is given, and in a pipe or a log nothing is wrapped or cut.
 """
 
+import inspect
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
@@ -26,25 +27,22 @@ def _require_clone(given: Path) -> Path:
 
 Root = Annotated[Path, typer.Option("--root", callback=_require_clone, help="The clone. Default: the current folder.")]
 
-KeyFile = Annotated[Path | None, typer.Option("--key-file", help="The file with the key. Default: a prompt.")]
-Salt = Annotated[
-    bool | None,
-    typer.Option(help="A salt for each face, so that faces under one key cannot be linked. Default: on."),
-]
-KeyCheck = Annotated[
-    bool | None,
-    typer.Option(help="A check of the key beside each salt, so that recover tells a wrong key. Default: on."),
-]
-NoSalt = Annotated[
-    bool, typer.Option("--no-salt", help="Pictures whose salt is not known were anonymized without one.")
-]
 
+def read_options(command: Callable[[Any], None]) -> Callable[..., None]:
+    """The command as typer calls it: with one option for each field of the dataclass that ``command`` takes.
 
-def read_key(key_file: Path | None, confirm: bool) -> bytes:
-    """The key of the user: the content of a file, or hidden input from a prompt."""
-    if key_file is None:
-        return typer.prompt("Key", hide_input=True, confirmation_prompt=confirm).encode(errors="surrogateescape")
-    return key_file.read_bytes()
+    A field has the type, the default and the `typer.Option` of its option, as a parameter of a plain command has.
+    """
+    name = next(iter(inspect.signature(command).parameters))
+    options = get_type_hints(command)[name]
+
+    def run(**values: Any) -> None:
+        command(options(**values))
+
+    run.__doc__, run.__name__ = command.__doc__, command.__name__
+    run.__signature__ = inspect.signature(options).replace(return_annotation=None)  # pyright: ignore[reportFunctionMemberAccess]
+    run.__annotations__ = get_type_hints(options, include_extras=True)
+    return run
 
 
 WIDEST = 100_000

@@ -9,19 +9,16 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from masquerade.cli import assets, common, faces, imported, lineage, params, plan, weights
+from masquerade.cli import assets, common, faces, imported, lineage, params, photographs, plan, weights
 from masquerade.core import files, process, seeding
 from masquerade.core.errors import MasqueradeError, explain_missing_packages
-
-if TYPE_CHECKING:
-    from masquerade.pipeline.photographs.anonymizer import Anonymizer
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
@@ -34,25 +31,15 @@ app.add_typer(weights.app, name="weights")
 app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
 app.command("plan")(plan.plan)
+app.command("anonymize")(photographs.anonymize)
+app.command("recover")(photographs.recover)
 app.command("faces")(faces.faces)
 app.command("matrix")(params.list_cells)
 
 
-SeveralPeople = Literal["refuse", "largest", "all"]
-"""The treatment of a photograph of several people."""
-SmallFaces = Literal["hide", "refuse"]
-"""The treatment of a face in a whole photograph that no method can draw."""
-MethodName = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
-VariantName = Annotated[str | None, typer.Option("--variant", help="One of its variants. Default: the first.")]
-Source = Annotated[Path, typer.Option("--input", help="The folder with the pictures, or one picture.", exists=True)]
-Output = Annotated[Path, typer.Option("--output", help="The folder for the results and report.csv.")]
 Scale = Annotated[
     str | None, typer.Option("--scale", help="The scale of the checkpoints. Default: `scale:` in params.yaml.")
 ]
-PhotographScale = Annotated[
-    str | None, typer.Option("--scale", help="The scale of the networks. Default: photo, if its networks are there.")
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")]
 Root = Annotated[Path, typer.Option("--root", help="A clone. Default: the current folder, else what is installed.")]
 
 
@@ -116,105 +103,6 @@ def options(
     """Face anonymization, measured."""
 
 
-@app.command()
-def anonymize(
-    method: MethodName,
-    pictures: Source,
-    output: Output,
-    variant: VariantName = None,
-    faces: Annotated[
-        SeveralPeople | None,
-        typer.Option(help="What to do with a picture of several people. Default: refuse; with --photographs: all."),
-    ] = None,
-    whole: Annotated[
-        bool, typer.Option("--photographs", help="Also write whole photographs, with every face replaced in place.")
-    ] = False,
-    small: Annotated[
-        SmallFaces | None,
-        typer.Option(
-            help="With --photographs: hide faces that are too small or cannot be cut out under coarse blocks, or "
-            "refuse their photograph. Default: hide."
-        ),
-    ] = None,
-    keep_recognizable: Annotated[
-        bool, typer.Option("--keep-recognizable", help="Write results that dlib still takes for the person.")
-    ] = False,
-    hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None,
-    keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None,
-    large: Annotated[
-        bool, typer.Option("--large", help="Also write the generator's pictures of 1024 pixels, into large/.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None,
-    key_file: common.KeyFile = None,
-    salt: common.Salt = None,
-    key_check: common.KeyCheck = None,
-    scale: PhotographScale = None,
-    overwrite: Overwrite = False,
-    go_on: Annotated[bool, typer.Option("--continue", help="Go on with a batch that was stopped.")] = False,
-    root: Root = Path(),
-) -> None:
-    """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv.
-
-    A result that dlib's face recognizer still takes for an original is not written. Status 0: every file has all its
-    results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
-    """
-    from masquerade.cli import outcome
-    from masquerade.pipeline.photographs import batches, loading
-
-    batches.check_output(output, pictures, overwrite, go_on)
-    chosen = loading.load(
-        method, variant, scale=scale, hide=_listed(hide), keep=_listed(keep), seed=seed, root=root, say=_warn
-    )
-    secret = common.read_key(key_file, confirm=True) if chosen.takes_key else None
-    _announce(chosen, kept=seed is not None)
-    with Console(stderr=True).status("") as status:
-        batch = chosen.anonymize_folder(
-            pictures, output, faces=faces, whole=whole, small=small,
-            key=secret, salted=salt, checked=key_check, large=large, keep_recognizable=keep_recognizable,
-            overwrite=overwrite, go_on=go_on, readers=batches.readers(pictures), progress=status.update,
-        )  # fmt: skip
-    outcome.summarize(batch.rows, output, chosen.title, batch.statement, "anonymized")
-
-
-@app.command()
-def recover(
-    method: MethodName,
-    pictures: Source,
-    output: Output,
-    variant: VariantName = None,
-    originals: Annotated[
-        Path | None,
-        typer.Option(help="The original photographs, to say how near the result comes.", exists=True),
-    ] = None,
-    key_file: common.KeyFile = None,
-    no_salt: common.NoSalt = False,
-    scale: PhotographScale = None,
-    overwrite: Overwrite = False,
-    root: Root = Path(),
-) -> None:
-    """Recover faces that an invertible method anonymized, from the pictures and the key alone.
-
-    A picture is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status 0: every
-    file has all its results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
-    """
-    from masquerade.cli import outcome
-    from masquerade.pipeline import makers
-    from masquerade.pipeline.photographs import batches, loading
-
-    batches.check_output(output, pictures, overwrite)
-    made = makers.of_folder(pictures)
-    if made and made.method == method:
-        scale, variant = scale or made.scale, variant or made.variant
-    chosen = loading.load(method, variant, scale=scale, root=root, say=_warn)
-    chosen.check_recovers()
-    with Console(stderr=True).status("") as status:
-        batch = chosen.recover_folder(
-            pictures, output, key=common.read_key(key_file, confirm=False), originals=originals, no_salt=no_salt,
-            overwrite=overwrite, progress=status.update,
-        )  # fmt: skip
-    outcome.summarize(batch.rows, output, chosen.title, {}, "recovered")
-
-
 @app.command("doctor")
 def examine(scale: Scale = None, root: Root = Path()) -> None:
     """List what is installed, what is missing, and what to do about it."""
@@ -247,22 +135,3 @@ def export(
     typer.echo(
         f"{output}: {jobs} jobs. Its figures show faces, also original ones: look at them before you publish it."
     )
-
-
-def _warn(text: str) -> None:
-    """Shows a sentence that the user should read before the results."""
-    Console(stderr=True, soft_wrap=True).print(Text(text, style="yellow"))
-
-
-def _announce(chosen: "Anonymizer", kept: bool) -> None:
-    """Shows what to know before the results: whether the seed is ``kept``, and the threshold."""
-    errors = Console(stderr=True, soft_wrap=True)
-    if not kept:
-        errors.print("The randomness comes from the operating system and is not kept.", style="dim")
-    limit = chosen.threshold
-    errors.print(Text(f"Still recognized: distance up to {limit.distance:.3f}; {limit.origin}.", style="dim"))
-
-
-def _listed(words: str | None) -> list[str] | None:
-    """The words between commas. Returns None for None, and [] for an empty text."""
-    return None if words is None else [word.strip() for word in words.split(",") if word.strip()]

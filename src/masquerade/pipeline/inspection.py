@@ -55,16 +55,17 @@ class Threshold:
         return not distance > self.distance
 
 
-def threshold(measured: Path, dataset: str, split: str, far: float) -> Threshold:
+def choose_threshold(measurements_path: Path, dataset: str, split: str, far: float) -> Threshold:
     """The larger, hence stricter, of the published threshold and the one at the rate ``far`` of a calibration.
 
-    ``measured``: the measurements of the pictures of ``dataset``; the calibration takes the people of ``split``, who
-    have trained nothing. Without that file, or with too few people in it, the published threshold stands alone.
+    ``measurements_path``: the measurements of the pictures of ``dataset``; the calibration takes the people of
+    ``split``, who have trained nothing. Without that file, or with too few people in it, the published threshold
+    stands alone.
     """
     published = f"dlib's published threshold {SAME_PERSON:g} (King 2017)"
     column = f"{JUDGE}.embedding"
     try:
-        table = face_tables.read(measured)
+        table = face_tables.read(measurements_path)
     except MasqueradeError:
         return Threshold(SAME_PERSON, f"{published}; {dataset} is not measured here, so there is no calibration")
     people = table[(table["split"] == split) & (table["status"] == "ok")]
@@ -82,7 +83,7 @@ def threshold(measured: Path, dataset: str, split: str, far: float) -> Threshold
 
 
 @dataclass(frozen=True)
-class Looks:
+class FaceEmbeddings:
     """What the judge sees in N pictures: ``embeddings`` (N, 128), and ``found``, whether HOG detects a face (N,)."""
 
     embeddings: np.ndarray
@@ -90,7 +91,7 @@ class Looks:
 
 
 @dataclass(frozen=True)
-class Seen:
+class AttackView:
     """What an attacker sees in a result: the ``embeddings`` of its face in several views, float32 (V, 128).
 
     ``found``: whether HOG detects a face in it as it is written. ``another``: whether HOG or MTCNN detects a face
@@ -103,7 +104,7 @@ class Seen:
 
 
 class Inspector:
-    """The judge, and MTCNN as a second detector. Each is loaded at its first picture."""
+    """The recognizer, and MTCNN as a second detector. Each is loaded at its first picture."""
 
     def __init__(self) -> None:
         self._judge: DlibFace | None = None
@@ -112,7 +113,7 @@ class Inspector:
     def _mtcnn(self) -> Mtcnn:
         return Mtcnn(Mtcnn.Params(), {})
 
-    def faces(self, photograph: np.ndarray, side: int) -> np.ndarray:
+    def find_faces(self, photograph: np.ndarray, side: int) -> np.ndarray:
         """Boxes of the faces that MTCNN finds in a photograph, uint8 (H, W, 3): (N, 4) in its pixels.
 
         A photograph with a side longer than ``side`` pixels is reduced to it.
@@ -122,8 +123,8 @@ class Inspector:
         small = cv2.resize(photograph, size, interpolation=cv2.INTER_AREA) if scale < 1 else photograph
         return self._mtcnn.faces(small, SMALLEST_FACE, FACE_PROBABILITY) / scale
 
-    def look(self, pictures: list[np.ndarray]) -> Looks:
-        """Look at aligned faces, uint8 (H, W, 3) each; the sizes may differ."""
+    def embed(self, pictures: list[np.ndarray]) -> FaceEmbeddings:
+        """The embeddings of aligned faces, uint8 (H, W, 3) each; the sizes may differ."""
         if self._judge is None:
             self._judge = DlibFace(DlibFace.Params(), {})
         found, chips = [], []
@@ -131,22 +132,22 @@ class Inspector:
             quantities, chip = self._judge.chips(to_float(picture[None]))
             found += quantities["detected"].tolist()
             chips += chip
-        return Looks(self._describe(chips), np.array(found, dtype=bool))
+        return FaceEmbeddings(self._describe(chips), np.array(found, dtype=bool))
 
-    def search(self, pictures: list[np.ndarray]) -> list[Seen]:
+    def search(self, pictures: list[np.ndarray]) -> list[AttackView]:
         """Look at results, uint8 (S, S, 3) each, as an attacker does who wants to recognize the person.
 
         The views are: as it is written; at `DETAIL` pixels; detected there anew, by MTCNN if HOG finds nothing, and
         aligned by its own landmarks; and each of these mirrored.
         """
         searched = [self._views(picture) for picture in pictures]
-        looks = self.look([view for views, _ in searched for view in mirrored(views)])
-        seen, start = [], 0
+        faces = self.embed([view for views, _ in searched for view in add_mirrored(views)])
+        results, start = [], 0
         for views, another in searched:
             part = slice(start, start + 2 * len(views))
-            seen.append(Seen(looks.embeddings[part], bool(looks.found[start]), another))
+            results.append(AttackView(faces.embeddings[part], bool(faces.found[start]), another))
             start = part.stop
-        return seen
+        return results
 
     def _views(self, picture: np.ndarray) -> tuple[list[np.ndarray], bool]:
         """The views of a result that are not mirrored, and whether a face lies beside the one in the middle."""
@@ -155,7 +156,7 @@ class Inspector:
             how = cv2.INTER_AREA if size > DETAIL else cv2.INTER_CUBIC
             views.append(cv2.resize(picture, (DETAIL, DETAIL), interpolation=how))
         detailed = views[-1]
-        boxes = np.concatenate([alignment.detect(detailed, DETAIL, HOG_SCORE), self.faces(detailed, DETAIL)])
+        boxes = np.concatenate([alignment.detect(detailed, DETAIL, HOG_SCORE), self.find_faces(detailed, DETAIL)])
         centers = boxes.reshape(-1, 2, 2).mean(axis=1) / DETAIL
         middle = ((centers > FACE_BOX[:2]) & (centers < FACE_BOX[2:])).all(axis=1)
         if middle.any():
@@ -170,7 +171,23 @@ class Inspector:
         return self._judge.describe(chips) if "torch" in sys.modules else descriptors_by_dlib(chips)
 
 
-def mirrored(pictures: list[np.ndarray]) -> list[np.ndarray]:
+@dataclass(frozen=True)
+class ReleaseRule:
+    """Which results may be written: those that ``judge`` does not recognize at ``threshold``.
+
+    ``keep_recognizable``: write what is still recognized, too.
+    """
+
+    judge: Inspector
+    threshold: Threshold
+    keep_recognizable: bool = False
+
+    def refuses(self, distance: float) -> bool:
+        """Whether a result at this ``distance`` to the nearest original is withheld."""
+        return self.threshold.recognizes(distance) and not self.keep_recognizable
+
+
+def add_mirrored(pictures: list[np.ndarray]) -> list[np.ndarray]:
     """The pictures, uint8 (H, W, 3) each, and then their mirror images."""
     return [*pictures, *(np.ascontiguousarray(picture[:, ::-1]) for picture in pictures)]
 

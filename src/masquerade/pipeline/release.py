@@ -6,7 +6,7 @@ has no file, neither of this run nor of an earlier one.
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -17,13 +17,15 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from masquerade.core.images import OK, REFUSED, FaceArchive, Faces, to_uint8
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import OK, REFUSED, FaceArchive, to_uint8
 from masquerade.faces.folder import NO_FACE, Folder
 from masquerade.faces.photographs import decoding
-from masquerade.pipeline import inspection, makers, salts
-from masquerade.pipeline.inspection import Inspector, Seen, Threshold
-from masquerade.pipeline.makers import Maker
+from masquerade.methods import Method
+from masquerade.pipeline import inspection, provenance_tag, salts
+from masquerade.pipeline.inspection import AttackView, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import Output
+from masquerade.pipeline.provenance_tag import ProvenanceTag
 from masquerade.pipeline.whole_photographs import HIDDEN, NOTHING_TO_CUT, WholePhotographs
 
 LARGE = "large"  # the folder of large results, below that of the others
@@ -34,71 +36,58 @@ Crops = Mapping[str, np.ndarray]
 Clear = Mapping[str, Sequence[np.ndarray]]
 """id -> every original face of its photograph at DETAIL pixels, its own first."""
 Row = dict[str, Any]
-Enlarge = Callable[[str], np.ndarray]
-"""id -> a large picture, uint8 (L, L, 3)."""
-Otherwise = Callable[[Faces, int], np.ndarray | None]
-"""`Method.resample`."""
 ATTEMPTS = 2  # further results of a face that is still recognized
-RECENT = 8  # large pictures that are kept and not drawn again
+RECENT = 8  # large pictures that are kept, because drawing one takes long
 
 
 class Anonymized:
-    """The release of anonymized faces. ``photographs``: also writes whole photographs; None: crops alone.
+    """The release of the faces that ``method`` anonymized.
 
-    ``enlarge``: id -> the result at the full size of the generator, for whole photographs; None if there is none.
-    ``write_large``: these are written, too. ``maker``: what made the results; it is in the report, and with ``marked``
-    in the pictures too. ``otherwise``: gives further results of a face that is still recognized.
+    ``tag``: what made the results; it is in the report, and in the images of a method with keys. ``photographs``: also
+    writes whole photographs; None: crops alone. ``write_large``: the images at the full size of the generator are
+    written, too. Raises ParameterError if the method has none.
     """
 
     columns = (
-        *(
-            "file",
-            "output",
-            "large",
-            "status",
-            "reason",
-            "distance",
-            "threshold",
-            "recognized",
-            "face",
-            "salt",
-            "check",
-            "maker",
-        ),
+        *("file", "output", "large", "status", "reason", "distance", "threshold", "recognized", "face"),
+        *("salt", "check", "maker"),
         *("photograph", "photograph_distance", "photograph_reason", "photograph_hidden"),
     )
 
     def __init__(
-        self, output: Output, judge: Inspector, threshold: Threshold, keep_recognizable: bool,
-        photographs: WholePhotographs | None, enlarge: Enlarge | None, write_large: bool, maker: Maker,
-        marked: bool, otherwise: Otherwise,
+        self, output: Output, rule: ReleaseRule, method: Method, tag: ProvenanceTag,
+        photographs: WholePhotographs | None = None, write_large: bool = False,
     ):  # fmt: skip
-        self._output, self._judge, self._threshold = output, judge, threshold
-        self._keep_recognizable, self._photographs = keep_recognizable, photographs
+        self._output, self._rule, self._method = output, rule, method
+        self._tag, self._photographs, self._write_large = str(tag), photographs, write_large
+        self._texts = {provenance_tag.KEYWORD: self._tag} if method.capabilities.keys else {}
         self._gray: set[str] = set()
-        self._large = lru_cache(RECENT)(lambda name: self._toned(name, enlarge(name))) if enlarge else None
-        self._write_large, self._maker = write_large, str(maker)
-        self._texts = {makers.KEYWORD: self._maker} if marked else {}
-        self._otherwise = otherwise
+        enlarge = method.enlarge() if write_large or photographs else None
+        if write_large and enlarge is None:
+            raise ParameterError(
+                f"{method.title} has no pictures of 1024 pixels here: those come from a method with the "
+                "generator of the scale photo, such as falco, riddle and lreorg. Leave --large out."
+            )
+        self._large = lru_cache(RECENT)(lambda name: self._match_tone(name, enlarge(name))) if enlarge else None
 
     def publish(self, originals: FaceArchive, results: FaceArchive, clear: Clear) -> list[Row]:
         """Write the results that may be written."""
-        self._gray |= gray_ones(originals)
-        before = pictures(originals)
-        after = {name: self._toned(name, picture) for name, picture in pictures(results).items()}
-        known = self._embeddings({name: [before[name], *clear[name]] for name in after})
-        verdicts = self._verdicts(after, known)
+        self._gray |= find_gray(originals)
+        before = read_faces(originals)
+        after = {name: self._match_tone(name, picture) for name, picture in read_faces(results).items()}
+        references = self._embeddings({name: [before[name], *clear[name]] for name in after})
+        verdicts = self._verdicts(after, references)
         for number in range(1, ATTEMPTS + 1):
             others = self._others([name for name in after if verdicts[name]["recognized"] == YES], originals, number)
             if not others:
                 break
             after |= others
-            verdicts |= self._verdicts(others, known)
+            verdicts |= self._verdicts(others, references)
         rows = []
         for source, result in zip(originals.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": "", "large": ""}
             if result["status"] == OK:
-                row |= verdicts[source["id"]] | {"maker": self._maker}
+                row |= verdicts[source["id"]] | {"maker": self._tag}
             rows.append(row)
             self._write(row, after)
         if self._photographs:
@@ -106,10 +95,10 @@ class Anonymized:
                 of_file = list(group)
                 large = self._large or after.__getitem__
                 shown = {row["id"]: large(row["id"]) for row in of_file if row["id"] in after}
-                _add_photograph(of_file, self._photographs, before, shown, known)
+                _add_photograph(of_file, self._photographs, before, shown, references)
         return rows
 
-    def _toned(self, name: str, picture: np.ndarray) -> np.ndarray:
+    def _match_tone(self, name: str, picture: np.ndarray) -> np.ndarray:
         """The picture of a face, uint8 (S, S, 3), black and white if its photograph is."""
         return decoding.as_gray(picture) if name in self._gray else picture
 
@@ -117,39 +106,39 @@ class Anonymized:
         """Other results of the faces ``names``, id -> uint8 (S, S, 3); {} if the method has none."""
         rows = originals.select()
         rows = rows[rows["id"].isin(names)]
-        made = None if rows.empty else self._otherwise(originals.load(rows=rows), number)
-        if made is None:
+        images = None if rows.empty else self._method.resample(originals.load(rows=rows), number)
+        if images is None:
             return {}
         if self._large:
             self._large.cache_clear()
-        return {name: self._toned(name, one) for name, one in zip(rows["id"], to_uint8(made), strict=True)}
+        return {name: self._match_tone(name, one) for name, one in zip(rows["id"], to_uint8(images), strict=True)}
 
-    def _verdicts(self, after: Crops, known: Mapping[str, np.ndarray]) -> dict[str, Row]:
-        """id -> what the report says of a result. ``known``: what the judge sees in the originals."""
+    def _verdicts(self, after: Crops, references: Mapping[str, np.ndarray]) -> dict[str, Row]:
+        """id -> what the report says of a result. ``references``: the embeddings of the originals."""
         shown = [[after[name], *([self._large(name)] if self._large else [])] for name in after]
-        searched = iter(self._judge.search([picture for several in shown for picture in several]))
+        searched = iter(self._rule.judge.search([picture for several in shown for picture in several]))
         seen = {name: [next(searched) for _ in several] for name, several in zip(after, shown, strict=True)}
-        return {name: self._verdict(seen[name], known[name]) for name in after}
+        return {name: self._verdict(seen[name], references[name]) for name in after}
 
     def _embeddings(self, faces: Clear) -> dict[str, np.ndarray]:
         """id -> what the judge sees in its faces, (N, 128). Faces of one photograph share pictures: one look each."""
         unique = {id(picture): picture for several in faces.values() for picture in several}
-        seen = dict(zip(unique, self._judge.look(list(unique.values())).embeddings, strict=True))
+        seen = dict(zip(unique, self._rule.judge.embed(list(unique.values())).embeddings, strict=True))
         return {name: np.stack([seen[id(picture)] for picture in several]) for name, several in faces.items()}
 
-    def _verdict(self, seen: Sequence[Seen], known: np.ndarray) -> Row:
-        """``seen``: the result at one or two sizes. ``known``: the originals, (N, 128). The nearest pair counts."""
+    def _verdict(self, seen: Sequence[AttackView], references: np.ndarray) -> Row:
+        """``seen``: the result at one or two sizes. ``references``: the originals, (N, 128). The nearest counts."""
         views = np.concatenate([one.embeddings for one in seen])
-        distance = float(inspection.distances(views[:, None], known[None]).min())
-        recognized = self._threshold.recognizes(distance)
+        distance = float(inspection.distances(views[:, None], references[None]).min())
+        recognized = self._rule.threshold.recognizes(distance)
         refusal = {}
         if any(one.another for one in seen):
             refusal = {"status": REFUSED, "reason": inspection.LEFT}
-        elif recognized and not self._keep_recognizable:
+        elif self._rule.refuses(distance):
             refusal = {"status": REFUSED, "reason": inspection.RECOGNIZED}
         return {
             "distance": f"{distance:.3f}",
-            "threshold": f"{self._threshold.distance:.3f}",
+            "threshold": f"{self._rule.threshold.distance:.3f}",
             "recognized": YES if recognized else NO,
             "face": FOUND if seen[0].found else NOT_FOUND,
             **refusal,
@@ -167,9 +156,11 @@ class Anonymized:
                 row["large"] = write_face(self._output, f"{LARGE}/{name}", self._large(name), {})
 
 
-def _add_photograph(rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, known: Crops) -> None:
+def _add_photograph(
+    rows: list[Row], photographs: WholePhotographs, before: Crops, after: Crops, references: Crops
+) -> None:
     """Write the photograph of the faces ``rows`` and add its outcome to each of them."""
-    faces = next((known[row["id"]] for row in rows if row["id"] in known), np.empty((0, 128)))
+    faces = next((references[row["id"]] for row in rows if row["id"] in references), np.empty((0, 128)))
     outcome = photographs.write(rows, before, after, faces)
     distance = f"{outcome.distance:.3f}" if np.isfinite(outcome.distance) else ""
     for row in rows:
@@ -188,7 +179,7 @@ class Original:
     side: float
 
 
-def originals_of(source: Folder, size: int, names: set[str]) -> dict[str, Original]:
+def find_originals(source: Folder, size: int, names: set[str]) -> dict[str, Original]:
     """Name of an anonymized face -> its original, of the faces in ``source`` whose results have these ``names``.
 
     A result that bears the name of a whole photograph of several people is that of the largest face.
@@ -215,8 +206,8 @@ class Recovered:
     def publish(self, anonymized: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
         """Write the recovered faces and say how near they came to the originals that are known."""
         del detailed  # of the anonymized pictures, which are crops already
-        after, rows = pictures(results), []
-        for name in gray_ones(anonymized) & after.keys():
+        after, rows = read_faces(results), []
+        for name in find_gray(anonymized) & after.keys():
             after[name] = decoding.as_gray(after[name])
         for source, result in zip(anonymized.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
@@ -231,7 +222,7 @@ class Recovered:
         return rows
 
     def _nearness(self, picture: np.ndarray, original: Original) -> Row:
-        seen = self._judge.look([picture, original.picture, original.detailed]).embeddings
+        seen = self._judge.embed([picture, original.picture, original.detailed]).embeddings
         distance = float(inspection.distances(seen[:1], seen[1:]).min())
         return {
             "distance": f"{distance:.3f}",
@@ -241,12 +232,12 @@ class Recovered:
         }
 
 
-def gray_ones(archive: FaceArchive) -> set[str]:
+def find_gray(archive: FaceArchive) -> set[str]:
     """The ids of the faces of black-and-white photographs."""
     return {row["id"] for row in archive.index.to_dict("records") if row.get("gray")}
 
 
-def pictures(archive: FaceArchive) -> dict[str, np.ndarray]:
+def read_faces(archive: FaceArchive) -> dict[str, np.ndarray]:
     """The faces of an archive that are not refused, in its order: id -> uint8 (S, S, 3)."""
     rows = archive.select()
     if rows.empty:

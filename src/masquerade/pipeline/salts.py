@@ -13,7 +13,7 @@ from masquerade.core import keys, seeding
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Keys
-from masquerade.pipeline import makers
+from masquerade.pipeline import provenance_tag
 
 SALT = "salt"  # the column in an archive and in the report
 KEYWORD = "masquerade salt"  # of the text in the PNG
@@ -24,7 +24,7 @@ SCRYPT = "scrypt"  # before the digits of a check: a spreadsheet takes digits al
 LENGTH = 16  # bytes, so that no two pictures get the same (RFC 8018, section 4.1, asks for 8 or more)
 
 
-def drawn(seed: int | None, name: str) -> str:
+def draw_salt(seed: int | None, name: str) -> str:
     """A new salt in hexadecimal digits: from the operating system, or for an experiment from its ``seed``.
 
     One that a spreadsheet takes for a number, such as 12e45, is drawn again.
@@ -35,14 +35,14 @@ def drawn(seed: int | None, name: str) -> str:
     return salt
 
 
-def states(texts: Mapping[str, str]) -> bool:
+def states_provenance(texts: Mapping[str, str]) -> bool:
     """Whether the ``texts`` of a PNG state how it was made; then a salt is there, or it has none."""
-    return KEYWORD in texts or makers.KEYWORD in texts
+    return KEYWORD in texts or provenance_tag.KEYWORD in texts
 
 
-def stated(texts: Mapping[str, str]) -> dict[str, str]:
-    """Salt, check and maker in the ``texts`` of a PNG, under their columns; '' for each that is missing."""
-    keywords = {SALT: KEYWORD, CHECK: CHECK_KEYWORD, makers.MAKER: makers.KEYWORD}
+def read_texts(texts: Mapping[str, str]) -> dict[str, str]:
+    """Salt, check and provenance tag in the ``texts`` of a PNG, under their columns; '' for each that is missing."""
+    keywords = {SALT: KEYWORD, CHECK: CHECK_KEYWORD, provenance_tag.MAKER: provenance_tag.KEYWORD}
     return {column: texts.get(keyword, "") for column, keyword in keywords.items()}
 
 
@@ -74,12 +74,14 @@ class PersonalKey:
         """The key of new pictures. Raises KeyFormatError."""
         return self._of(keys.normalize(self._secret))
 
-    def new_facts(self, seed: int | None, salted: bool, checked: bool) -> Callable[[Mapping[str, str]], dict[str, str]]:
-        """Gives the salt and the check of a new picture from its row. ``seed``: of `drawn`. Raises KeyFormatError."""
+    def draw_facts(
+        self, seed: int | None, salted: bool, checked: bool
+    ) -> Callable[[Mapping[str, str]], dict[str, str]]:
+        """Gives the salt and the check of a new image from its row. ``seed``: of `draw_salt`. Raises KeyFormatError."""
         _ = self.key  # one that cannot be used is refused before a photograph is read
 
         def facts(row: Mapping[str, str]) -> dict[str, str]:
-            salt = drawn(seed, row["id"]) if salted else ""
+            salt = draw_salt(seed, row["id"]) if salted else ""
             return {SALT: salt, CHECK: self.check(salt) if checked else UNCHECKED}
 
         return facts
@@ -103,8 +105,8 @@ class PersonalKey:
 
     def of_faces(self, faces: Faces) -> list[bytes]:
         """The key of each face, by the columns `SALT` and `CHECK`: of the person or, with a salt, derived from both."""
-        derived = []
+        keys = []
         for salt, check in faces.index[[SALT, CHECK]].itertuples(index=False):
             key = self.key if check else self._of(keys.strip_line_ends(self._secret))
-            derived.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
-        return derived
+            keys.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
+        return keys

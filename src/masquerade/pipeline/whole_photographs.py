@@ -22,7 +22,7 @@ from masquerade.faces.photographs import alignment, composition, decoding, hidin
 from masquerade.faces.photographs.alignment import Square
 from masquerade.faces.photographs.composition import Composed, Replacement
 from masquerade.pipeline import inspection
-from masquerade.pipeline.inspection import Inspector, Threshold
+from masquerade.pipeline.inspection import ReleaseRule
 from masquerade.pipeline.outputs import Output
 
 FOLDER = "photographs"  # below the folder of the results
@@ -56,47 +56,45 @@ class WholePhotographs:
     ``hide``: faces that no method can draw are hidden; otherwise they refuse their photograph.
     """
 
-    def __init__(
-        self, source: Folder, output: Output, judge: Inspector, threshold: Threshold, keep_recognizable: bool,
-        hide: bool,
-    ):  # fmt: skip
-        self.source, self._output = source, output
-        self._judge, self._threshold, self._keep_recognizable = judge, threshold, keep_recognizable
-        self._hide = hide
+    def __init__(self, source: Folder, output: Output, rule: ReleaseRule, hide: bool):
+        self.source, self._output, self._rule, self._hide = source, output, rule, hide
 
     def write(
         self, rows: Sequence[Mapping], originals: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray],
-        known: np.ndarray,
+        embeddings: np.ndarray,
     ) -> Outcome:  # fmt: skip
         """Write one photograph. ``rows``: those of all its faces, with their final status.
 
-        ``originals`` and ``results``: id -> crop before and after, uint8 (S, S, 3). ``known``: what the judge sees in
-        the original faces, (N, 128); N is 0 if none has a result.
+        ``originals`` and ``results``: id -> crop before and after, uint8 (S, S, 3). ``embeddings``: the
+        embeddings of the original faces, (N, 128); N is 0 if none has a result.
         """
         name = rows[0]["file_id"]
         suffix = ".jpg" if Path(rows[0]["file"]).suffix.lower() in (".jpg", ".jpeg") else ".png"
         file = f"{FOLDER}/{name}{suffix}"
         self._output.remove(file)  # a file of an earlier run would look like a result of this one
-        drawn = [row for row in rows if row["status"] == OK]
+        replaceable = [row for row in rows if row["status"] == OK]
         reason = self._refusal(rows)
         if reason:
-            return Outcome("", reason if len(known) == 0 else NOT_ALL)
-        squares = [Square(np.array(row["square"][:2]), np.array(row["square"][2:])) for row in drawn]
+            return Outcome("", reason if len(embeddings) == 0 else NOT_ALL)
+        squares = [Square(np.array(row["square"][:2]), np.array(row["square"][2:])) for row in replaceable]
         faces = [
             Replacement(face, _landmarks(row, face, originals[row["id"]].shape[0]), results[row["id"]])
-            for face, row in zip(squares, drawn, strict=True)
+            for face, row in zip(squares, replaceable, strict=True)
         ]
         try:
             photograph = self.source.photograph(name)
-            if any(_changed(photograph, face, originals[row["id"]]) for face, row in zip(faces, drawn, strict=True)):
+            if any(
+                _has_changed(photograph, face, originals[row["id"]])
+                for face, row in zip(faces, replaceable, strict=True)
+            ):
                 return Outcome("", "the file changed while it was read")
             heads = np.reshape([row["head"] for row in rows if _has_head(row)], (-1, 3))
-            content, heads, distance = self._searched(photograph, faces, heads, suffix, known)
+            content, heads, distance = self._compose_and_search(photograph, faces, heads, suffix, embeddings)
         except PictureError as error:
             return Outcome("", str(error))
-        if len(known) == 0 and len(heads) == 0:
+        if len(embeddings) == 0 and len(heads) == 0:
             return Outcome("", NO_FACE)
-        if len(known) and self._threshold.recognizes(distance) and not self._keep_recognizable:
+        if len(embeddings) and self._rule.refuses(distance):
             return Outcome("", inspection.RECOGNIZED, distance)
         self._output.write(file, content)
         return Outcome(file, "", distance, hiding.count(heads))
@@ -108,20 +106,25 @@ class WholePhotographs:
             refused = [row for row in refused if not _has_head(row) and row["reason"] != NO_FACE]
         return refused[0]["reason"] if refused else ""
 
-    def _searched(
-        self, photograph: np.ndarray, faces: Sequence[Replacement], heads: np.ndarray, suffix: str, known: np.ndarray
+    def _compose_and_search(
+        self,
+        photograph: np.ndarray,
+        faces: Sequence[Replacement],
+        heads: np.ndarray,
+        suffix: str,
+        embeddings: np.ndarray,
     ) -> tuple[bytes, np.ndarray, float]:
         """The finished file, the discs in it, (N, 3), and the least distance of a face in it to one of the originals.
 
         What a search finds is hidden before the next one. Raises PictureError if a face is left after the last one.
         """
         for _ in range(SEARCHES if self._hide else 1):
-            finished = _finished(photograph, faces, heads)
-            content = encoded(finished.picture, suffix)
+            finished = _compose(photograph, faces, heads)
+            content = encode(finished.picture, suffix)
             seen = decoding.decode(io.BytesIO(content), np.inf)
             left, crops = self._search(seen, finished.replaced, [face.square for face in faces])
             if not len(left):
-                return content, heads, self._least_distance(crops, known)
+                return content, heads, self._least_distance(crops, embeddings)
             heads = np.concatenate([heads, left])
         raise PictureError(inspection.LEFT)
 
@@ -134,16 +137,16 @@ class WholePhotographs:
         bool (H, W), is false. The others are those at the known places, ``squares``, and those that HOG finds.
         """
         params = self.source.params
-        boxes = self._judge.faces(finished, SECOND_LOOK * params.detection_side)
+        boxes = self._rule.judge.find_faces(finished, SECOND_LOOK * params.detection_side)
         heads = [hiding.head(box, 0, finished.shape) for box in boxes]
-        left = [head for head in heads if not _at(replaced, head[:2])]
+        left = [head for head in heads if not _value_at(replaced, head[:2])]
         crops = [alignment.crop(finished, face, DETAIL) for face in squares]
         for quarters in TURNS if params.turn else TURNS[:1]:
             turned = np.ascontiguousarray(np.rot90(finished, quarters))
             side = params.detection_side * (1 if quarters else SECOND_LOOK)
             for box in alignment.detect(turned, side, params.detection_score):
                 head = hiding.head(box, quarters, finished.shape)
-                if not _at(replaced, head[:2]):
+                if not _value_at(replaced, head[:2]):
                     left.append(head)
                     continue
                 face = alignment.square(alignment.landmarks(turned, box))
@@ -151,12 +154,12 @@ class WholePhotographs:
                     crops.append(alignment.crop(turned, face, DETAIL))
         return np.reshape(left, (-1, 3)), crops
 
-    def _least_distance(self, crops: list[np.ndarray], known: np.ndarray) -> float:
+    def _least_distance(self, crops: list[np.ndarray], embeddings: np.ndarray) -> float:
         """The least distance of the faces ``crops``, as they are and mirrored, to the originals; NaN without these."""
-        if len(known) == 0 or not crops:
+        if len(embeddings) == 0 or not crops:
             return float("nan")
-        seen = self._judge.look(inspection.mirrored(crops)).embeddings
-        return float(inspection.distances(seen[:, None], known[None]).min())
+        views = self._rule.judge.embed(inspection.add_mirrored(crops)).embeddings
+        return float(inspection.distances(views[:, None], embeddings[None]).min())
 
 
 def _has_head(row: Mapping) -> bool:
@@ -164,7 +167,7 @@ def _has_head(row: Mapping) -> bool:
     return row["status"] == REFUSED and row.get("head") is not None
 
 
-def _finished(photograph: np.ndarray, faces: Sequence[Replacement], heads: np.ndarray) -> Composed:
+def _compose(photograph: np.ndarray, faces: Sequence[Replacement], heads: np.ndarray) -> Composed:
     """The photograph with the new ``faces``, and with the discs ``heads``, (N, 3), over everything.
 
     The discs are there before the new faces are fitted to their surroundings, so that no pixel depends on a head.
@@ -183,13 +186,13 @@ def _landmarks(row: Mapping, face: Square, size: int) -> np.ndarray:
     return alignment.out_of_crop(np.reshape(row["landmarks"], (68, 2)).astype(np.float64), face, size)
 
 
-def _at(mask: np.ndarray, point: np.ndarray) -> bool:
+def _value_at(mask: np.ndarray, point: np.ndarray) -> bool:
     """The value of a mask (H, W) at a point (x, y); False outside of it."""
     x, y = np.rint(point).astype(int)
     return bool(0 <= y < mask.shape[0] and 0 <= x < mask.shape[1] and mask[y, x])
 
 
-def encoded(picture: np.ndarray, suffix: str) -> bytes:
+def encode(picture: np.ndarray, suffix: str) -> bytes:
     """A file of uint8 (H, W, 3): JPEG for ``.jpg``, otherwise PNG. It holds pixels and no metadata of any file."""
     buffer = io.BytesIO()
     if suffix == ".jpg":
@@ -199,7 +202,7 @@ def encoded(picture: np.ndarray, suffix: str) -> bytes:
     return buffer.getvalue()
 
 
-def _changed(photograph: np.ndarray, face: Replacement, crop: np.ndarray) -> bool:
+def _has_changed(photograph: np.ndarray, face: Replacement, crop: np.ndarray) -> bool:
     """Whether the place no longer shows the face that was anonymized: the file is another one by now.
 
     ``crop``: that face before. Its neighbors are hidden in it.

@@ -1,43 +1,35 @@
 """A method with its networks: it anonymizes and recovers single photographs and folders of them."""
 
+import dataclasses
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from PIL import Image
 
-from masquerade.core import files
-from masquerade.core.errors import KeyFormatError, MasqueradeError, ParameterError
+from masquerade.core import discovery, files
+from masquerade.core.errors import KeyFormatError, MasqueradeError, ParameterError, suggest_nearest
 from masquerade.core.images import FaceArchive, MemoryArchive
 from masquerade.faces.folder import Folder
 from masquerade.methods import Method
+from masquerade.params import repository
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline import anonymization, release
-from masquerade.pipeline.inspection import MARGIN, Inspector, Threshold
-from masquerade.pipeline.makers import Maker
+from masquerade.pipeline import anonymization, photograph_scale, release
+from masquerade.pipeline.inspection import MARGIN, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
-from masquerade.pipeline.photographs import batches, calls, choosing, continuing, placing, recovering, single
-from masquerade.pipeline.photographs.choosing import Several, Small
-from masquerade.pipeline.photographs.contents import Contents
+from masquerade.pipeline.photographs import batches, calls, choosing, earlier_runs, single
+from masquerade.pipeline.photographs.batches import Part, Progress, Steps
+from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions, Several, Small
+from masquerade.pipeline.photographs.earlier_runs import Contents
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
-from masquerade.pipeline.release import Row
+from masquerade.pipeline.provenance_tag import ProvenanceTag
 from masquerade.pipeline.salts import PersonalKey
 from masquerade.pipeline.whole_photographs import WholePhotographs
 
 Key = str | bytes
 """A secret: text, or the content of a key file."""
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The results of a folder. ``rows``: those of report.csv. ``statement``: facts of the method, such as epsilon."""
-
-    rows: list[Row]
-    statement: dict[str, object] = field(default_factory=dict)
 
 
 class Anonymizer:
@@ -60,10 +52,10 @@ class Anonymizer:
         masquerade.core.errors.PictureError: not a picture in a format that is read (JPEG, PNG, WEBP, TIFF, BMP)
     """
 
-    def __init__(self, root: Path, parameters: Parameters, method: Method, maker: Maker, seed: int | None):
+    def __init__(self, root: Path, parameters: Parameters, method: Method, tag: ProvenanceTag, seed: int | None):
         self._root, self._parameters, self._method, self._seed = root, parameters, method, seed
         self._judge = Inspector()
-        self.maker = maker
+        self.maker = tag
         """Method, variant, scale, and a hash of the networks."""
 
     def __repr__(self) -> str:
@@ -95,7 +87,7 @@ class Anonymizer:
 
     @cached_property
     def _published_threshold(self) -> Threshold:
-        return choosing.judge_threshold(self._root, self._parameters)
+        return choosing.find_threshold(self._root, self._parameters)
 
     @calls.call()
     def anonymize(
@@ -117,45 +109,36 @@ class Anonymizer:
         choosing.check_choice("faces", faces, single.CHOICES)
         choosing.check_faces(None, faces == "all", small)
         folder, output = self._photograph(picture, single.CHOICES[faces]), MemoryOutput()
-        work, publisher, facts = self._steps(
-            folder, output, self._personal_key(key), salted, checked, faces == "all", small != "refuse", large
-        )
-        batch = self._in_memory(folder, work, publisher, facts)
-        return single.result(batch.rows, output, batch.statement)
+        options = FolderOptions(small=small, salted=salted, checked=checked, large=large)
+        steps = self._anonymizing(folder, output, self._personal_key(key), faces == "all", options)
+        part = self._process_in_memory(folder, steps)
+        return single.result(part.rows, output, part.statement)
 
     @calls.call()
     def anonymize_folder(
-        self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False,
-        small: Small | None = None, key: Key | None = None, salted: bool | None = None, checked: bool | None = None,
-        large: bool = False, keep_recognizable: bool = False, overwrite: bool = False, go_on: bool = False,
-        readers: int = 0, progress: Progress = lambda text: None,
+        self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False, key: Key | None = None,
+        overwrite: bool = False, options: FolderOptions | None = None,
     ) -> Batch:  # fmt: skip
         """Anonymize a folder of photographs, or one file, into ``output``: one PNG for each face, and report.csv.
 
         ``faces``: by default ``refuse``, and with ``whole`` ``all``. ``whole``: also write whole photographs,
-        in which ``small`` faces are hidden by default (`anonymize`).
-        ``keep_recognizable``: write what is still recognized, too. ``overwrite``, ``go_on``: the folder holds results
-        to replace, or to keep and complete. ``readers``: so many processes find the faces beside this one, for which a
-        script needs ``if __name__ == "__main__"``. ``progress`` is called with a text. The other options are those of
-        `anonymize`. Raises MasqueradeError; a photograph that is refused has a row with the reason.
+        in which small faces are hidden by default (`anonymize`). ``overwrite``: the folder holds results to replace.
+        ``options``: the rarer ones. Raises MasqueradeError; a photograph that is refused has a row with the reason.
         """
+        options = options or FolderOptions()
         source, output = files.expand_home(source), files.expand_home(output)
-        choosing.check_faces(faces, whole, small)
-        batches.check_output(output, source, overwrite, go_on)
+        choosing.check_faces(faces, whole, options.small)
+        batches.check_output(output, source, overwrite, options.go_on)
         personal = self._personal_key(key)
         folder = self._photographs(source, faces or ("all" if whole else "refuse"))
-        work, publisher, facts = self._steps(
-            folder, FolderOutput(output / placing.UNFINISHED), personal, salted, checked, whole, small != "refuse",
-            large, keep_recognizable, progress,
-        )  # fmt: skip
-        with batches.reserve(output, overwrite, go_on):
-            contents, kept = Contents(output), []
-            if go_on:
-                kept = continuing.resume(output, folder, contents, self._method, self.maker, personal, large, whole)
-            contents.begin({row["file"] for row in kept})
+        steps = self._anonymizing(folder, FolderOutput(output / batches.UNFINISHED), personal, whole, options)
+        with batches.reserve(output, overwrite, options.go_on):
+            contents, done = Contents(output), []
+            if options.go_on:
+                done = earlier_runs.resume(contents, folder, self._method, self.maker, personal, options.large, whole)
+            contents.begin({row["file"] for row in done})
             return Batch(*batches.process(
-                folder, output, self._parameters.image.size, work, self._method.observes, progress, publisher, facts,
-                kept=kept, readers=readers, contents=contents,
+                folder, output, steps, done=done, readers=options.readers, remember=contents.add
             ))  # fmt: skip
 
     @calls.call()
@@ -169,8 +152,8 @@ class Anonymizer:
         """
         folder = self._photograph(picture, "refuse", "none", single.texts(picture, salt))
         output = MemoryOutput()
-        work, publisher, facts = self._steps_back(folder, output, key, no_salt=salt == "")
-        return single.recovered(self._in_memory(folder, work, publisher, facts).rows, output)
+        steps = self._recovering(folder, output, key, no_salt=salt == "")
+        return single.recovered(self._process_in_memory(folder, steps).rows, output)
 
     @calls.call()
     def recover_folder(
@@ -185,13 +168,17 @@ class Anonymizer:
         pictures, output = files.expand_home(pictures), files.expand_home(output)
         batches.check_output(output, pictures, overwrite)
         folder = self._photographs(pictures, "refuse", alignment="none")
-        work, publisher, facts = self._steps_back(
-            folder, FolderOutput(output / placing.UNFINISHED), key, no_salt, originals and files.expand_home(originals)
+        face_originals = {}
+        if originals:
+            self.check_recovers()
+            face_originals = earlier_runs.find_originals(
+                self._parameters, folder.location, files.expand_home(originals)
+            )
+        steps = self._recovering(
+            folder, FolderOutput(output / batches.UNFINISHED), key, no_salt, face_originals, progress
         )
         with batches.reserve(output, overwrite):
-            return Batch(*batches.process(
-                folder, output, self._parameters.image.size, work, False, progress, publisher, facts, batches.ours,
-            ))  # fmt: skip
+            return Batch(*batches.process(folder, output, steps, skip=batches.is_not_a_face))
 
     def check_recovers(self) -> None:
         """Raises ParameterError for a method that recovers no face with a key."""
@@ -227,65 +214,84 @@ class Anonymizer:
         params = self._photographs(None, faces, alignment).params
         return single.Photograph(params, single.pixels_of(picture, params.megapixels), stated or {})
 
-    def _in_memory(
-        self, folder: Folder, work: batches.Work, publisher: release.Anonymized | release.Recovered,
-        facts: Callable[[Row], Row] | None,
-    ) -> Batch:  # fmt: skip
+    def _process_in_memory(self, folder: Folder, steps: Steps) -> Part:
         """The results of one photograph, of which nothing is written."""
-        records = folder.records(self._parameters.image.size, 0, workers=1)
-        (rows, statement, _), *_ = batches.release_parts(records, work, True, lambda text: None, publisher, facts)
-        return Batch(rows, statement)
+        records = folder.records(steps.size, 0, workers=1)
+        part, *_ = batches.release_parts(records, dataclasses.replace(steps, together=True))
+        return part
 
-    def _steps(
-        self, folder: Folder, output: Output, personal: PersonalKey | None, salted: bool | None, checked: bool | None,
-        whole: bool, hide: bool, large: bool, keep_recognizable: bool = False, progress: Progress = lambda text: None,
-    ) -> tuple[batches.Work, release.Anonymized, Callable[[Row], Row] | None]:  # fmt: skip
-        """What anonymizes faces, what releases them, and what gives the salt and the check of a face."""
-        kind = self._method.capabilities.keys
-        for option in [name for name, wanted in (("salt", salted), ("key-check", checked)) if wanted and not kind]:
-            raise ParameterError(f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out.")
-        facts = personal.new_facts(self._seed, salted is not False, checked is not False) if personal else None
+    def _anonymizing(
+        self, folder: Folder, output: Output, personal: PersonalKey | None, whole: bool, options: FolderOptions
+    ) -> Steps:
+        """What anonymizes the faces of ``folder`` and releases them into ``output``."""
+        kind, method = self._method.capabilities.keys, self._method
+        for option, wanted in (("salt", options.salted), ("key-check", options.checked)):
+            if wanted and not kind:
+                raise ParameterError(
+                    f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out."
+                )
+        find_facts = None
+        if personal:
+            find_facts = personal.draw_facts(self._seed, options.salted is not False, options.checked is not False)
         seed = secrets.randbits(63) if self._seed is None else self._seed
 
         def work(originals: FaceArchive, results: MemoryArchive) -> None:
             count = len(originals.select())
             anonymization.anonymize(
-                originals, results, self._method, self.maker.variant, None, seed, batches.BATCH,
-                personal and personal.of_faces, lambda done: progress(f"Anonymizing: {done} of {count} faces"),
+                originals, results, method, self.maker.variant, None, seed, batches.BATCH,
+                personal and personal.of_faces, lambda done: options.progress(f"Anonymizing: {done} of {count} faces"),
                 for_release=True,
             )  # fmt: skip
 
-        return work, self._release(folder, output, keep_recognizable, whole, large, hide), facts
+        rule = ReleaseRule(self._judge, self.threshold, options.keep_recognizable)
+        photographs = WholePhotographs(folder, output, rule, options.small != "refuse") if whole else None
+        publisher = release.Anonymized(output, rule, method, self.maker, photographs, options.large)
+        return Steps(work, publisher, find_facts, self._parameters.image.size, method.observes, options.progress)
 
-    def _steps_back(
-        self, folder: Folder, output: Output, key: Key, no_salt: bool, originals: Path | None = None
-    ) -> tuple[batches.Work, release.Recovered, Callable[[Row], Row]]:
-        """What recovers faces, what releases them, and what finds the salt and the check of a face."""
+    def _recovering(
+        self, folder: Folder, output: Output, key: Key, no_salt: bool,
+        originals: Mapping[str, release.Original] | None = None, progress: Progress = lambda text: None,
+    ) -> Steps:  # fmt: skip
+        """What recovers the faces of ``folder`` and releases them into ``output``. ``originals``: if they are known."""
         self.check_recovers()
         personal = self._personal_key(key)
         assert personal is not None  # the method takes a key
-        known = recovering.originals(self._parameters, folder.location, originals) if originals else {}
 
         def work(anonymized: FaceArchive, results: MemoryArchive) -> None:
             anonymization.recover(anonymized, results, self._method, personal.of_faces, batches.BATCH)
 
-        publisher = release.Recovered(output, self._judge, self._published_threshold, known)
-        return work, publisher, recovering.facts_of(folder, self.maker, personal, no_salt)
+        publisher = release.Recovered(output, self._judge, self._published_threshold, originals or {})
+        find_facts = earlier_runs.find_facts(folder, self.maker, personal, no_salt)
+        return Steps(work, publisher, find_facts, self._parameters.image.size, progress=progress)
 
-    def _release(
-        self, folder: Folder, output: Output, keep_recognizable: bool, whole: bool, large: bool, hide: bool
-    ) -> release.Anonymized:
-        """How faces are released into ``output``. Raises ParameterError if the method has no ``large`` pictures."""
-        enlarge = self._method.enlarge() if large or whole else None
-        if large and enlarge is None:
-            raise ParameterError(
-                f"{self._method.title} has no pictures of 1024 pixels here: those come from a method with the "
-                "generator of the scale photo, such as falco, riddle and lreorg. Leave --large out."
-            )
-        photographs = (
-            WholePhotographs(folder, output, self._judge, self.threshold, keep_recognizable, hide) if whole else None
-        )
-        return release.Anonymized(
-            output, self._judge, self.threshold, keep_recognizable, photographs, enlarge, large, self.maker,
-            self.takes_key, self._method.resample,
-        )  # fmt: skip
+
+@calls.call()
+def load(
+    method: str, variant: str | None = None, *, scale: str | None = None, checkpoint: Path | str | None = None,
+    seed: int | None = None, root: Path | str | None = None, options: LoadOptions | None = None,
+) -> Anonymizer:  # fmt: skip
+    """Load a method and its networks once, for any number of photographs.
+
+    ``method``, ``variant``: their names in params.yaml; by default the first variant. ``scale``: whose networks; by
+    default ``photo`` if they are there, else that of params.yaml. ``checkpoint``: a file of the method's own network,
+    in place of that of the scale. ``seed``: makes results predictable, for experiments alone. ``root``: the clone; by
+    default the current folder. ``options``: the rarer ones, such as the attributes to keep.
+
+    Raises ParameterError for an unknown name or option, CheckpointError for a missing or unfitting network, and
+    MissingPackage.
+    """
+    if not isinstance(seed, int | None):
+        raise ParameterError(f"seed is {seed!r}; it must be a whole number, or None.")
+    options, method = options or LoadOptions(), str(method)
+    folder = repository.find_repository(files.expand_home(str(root)) if root else None)
+    folder = folder.absolute()  # it stays when the program changes its folder
+    if method not in (names := discovery.names("methods")):
+        raise ParameterError(f"There is no '{method}' in methods/. {suggest_nearest(method, names)}")
+    parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
+    options.say(sentence)
+    weights = files.expand_home(str(checkpoint)).absolute() if checkpoint else None
+    built, tag = choosing.build_method(folder, parameters, method, variant, seed is None, weights, options)
+    anonymizer = Anonymizer(folder, parameters, built, tag, seed)
+    if anonymizer.caution:
+        options.say(f"Scale {parameters.scale}: {anonymizer.caution}")
+    return anonymizer

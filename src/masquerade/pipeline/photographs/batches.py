@@ -1,12 +1,20 @@
-"""The steps from a folder of photographs to a folder of anonymized or recovered faces."""
+"""The steps from a folder of photographs to a folder of anonymized or recovered faces.
 
+One run at a time writes into a folder: it holds a lock there. Finished pictures come to their place after their rows
+are in the report.
+"""
+
+import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock, SoftFileLock, Timeout
 
 from masquerade.core.errors import MasqueradeError, PictureError
 from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive, MemoryArchive
@@ -14,19 +22,22 @@ from masquerade.faces import Record
 from masquerade.faces.folder import Folder, PhotographRecord
 from masquerade.faces.photographs.names import files
 from masquerade.pipeline import salts
-from masquerade.pipeline.photographs import placing
-from masquerade.pipeline.photographs.contents import Contents
-from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row
+from masquerade.pipeline.outputs import FolderOutput
+from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row, remove_face
 from masquerade.pipeline.reports import REPORT, Report
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
 
 Work = Callable[[FaceArchive, MemoryArchive], None]
 """Reads an archive of aligned faces and writes the archive of their results."""
+Progress = Callable[[str], None]
 BATCH = 16
 WORTHWHILE = 8
 """The fewest photographs for which another process pays that reads them: it imports for a second."""
 MOST_READERS = 8
 """Each takes 300 MB."""
+UNFINISHED = ".unfinished"  # below the results: pictures whose rows are not in the report yet
+DOT_FOLDER = ".masquerade"  # below the results: the lock of the run that writes them, and what tells their photographs
+LOCK = f"{DOT_FOLDER}/lock"
 
 
 def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = False) -> None:
@@ -44,8 +55,8 @@ def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = Fals
         )
     if output.exists() and not output.is_dir():
         raise MasqueradeError(f"{output} is not a folder. Name a folder for the results.")
-    if (output / placing.LOCK).exists():
-        with placing.alone_in(output):
+    if (output / LOCK).exists():
+        with lock_folder(output):
             pass
     _check_present(output, overwrite, go_on)
 
@@ -53,7 +64,7 @@ def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = Fals
 @contextmanager
 def reserve(output: Path, overwrite: bool, go_on: bool = False) -> Iterator[None]:
     """Keep other runs out of ``output``. Raises MasqueradeError as `check_output`: one may have ended since."""
-    with placing.alone_in(output):
+    with lock_folder(output):
         _check_present(output, overwrite, go_on)
         yield
 
@@ -69,7 +80,7 @@ def _check_present(output: Path, overwrite: bool, go_on: bool) -> None:
         )
 
 
-def readers(source: Path) -> int:
+def count_readers(source: Path) -> int:
     """How many processes read these photographs beside this one: finding a face takes longer than most methods.
 
     As many as there are cores, and 0 for a few photographs.
@@ -78,92 +89,108 @@ def readers(source: Path) -> int:
     return min(len(os.sched_getaffinity(0)), MOST_READERS) if many else 0
 
 
-def ours(file: str) -> bool:
+def is_not_a_face(file: str) -> bool:
     """Whether a file beside anonymized faces is none of them: the report, a whole photograph or a large picture."""
     return file == REPORT or file.startswith((f"{PHOTOGRAPHS}/", f"{LARGE}/"))
 
 
+@dataclass(frozen=True)
+class Steps:
+    """What happens to the faces of photographs.
+
+    ``work``: makes their results. ``release``: writes these. ``find_facts``: gives the salt and the check of a face
+    from its row; None: it has none. ``size``: of the faces in pixels. ``together``: the method must see all faces at
+    once. ``progress`` is called with a text: how many faces and refused files were read.
+    """
+
+    work: Work
+    release: Anonymized | Recovered
+    find_facts: Callable[[Row], Row] | None
+    size: int
+    together: bool = False
+    progress: Progress = lambda text: None
+
+
 def process(
-    source: Folder, output: Path, size: int, work: Work, whole: bool,
-    progress: Callable[[str], None], release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None,
-    ours: Callable[[str], bool] = REPORT.__eq__, kept: Sequence[Row] = (), readers: int = 0,
-    contents: Contents | None = None,
+    source: Folder, output: Path, steps: Steps, *, skip: Callable[[str], bool] = REPORT.__eq__,
+    done: Sequence[Row] = (), readers: int = 0,
+    remember: Callable[[Mapping[str, bytes]], None] = lambda sha256: None,
 ) -> tuple[list[Row], dict]:  # fmt: skip
     """Process the photographs in parts, and release the faces of each part before the next files are read.
 
-    ``ours``: whether a file in the folder is none of the pictures, but written by this program. ``kept``: rows of an
-    earlier run, whose files are left out. ``readers``: so many processes read the photographs beside this one; 0: none.
-    ``contents``: remembers the files of the rows. The other arguments are those of `release_parts`. Returns the rows of
-    the report and the statement of the method ({} if it makes none). Raises MasqueradeError when the folder has no
-    file, and when a disk is full.
+    ``skip``: whether a file in the folder is no photograph, but written by this program. ``done``: rows of an earlier
+    run, whose files are left out. ``readers``: so many processes read the photographs beside this one; 0: none.
+    ``remember`` gets the SHA-256 of the files whose rows are in the report. Returns the rows of the report and the
+    statement of the method ({} if it makes none). Raises MasqueradeError when the folder has no file, and when a disk
+    is full.
     """
-    source.left_out = {row["file"] for row in kept}
-    read = source.records_beside(readers, size, 0) if readers else source.records(size, 0, workers=1)
-    records = (record for record in read if not ours(record.row["file"]))
-    report, statement = Report(output / REPORT, release.columns), {}
-    if kept:
-        report.begin(kept)
-    full = placing.naming_a_full_disk(output, "`anonymize --continue` goes on.")
-    with full, placing.unfinished_in(output) as unfinished:
-        for rows, stated, sha256 in release_parts(records, work, whole, progress, release, facts, len(report.rows)):
-            report.add(rows)  # before the pictures appear: none is without its row, however this process ends
-            if contents:
-                contents.add(sha256)
-            placing.place(rows, unfinished, output)
-            statement = stated or statement
+    source.left_out = {row["file"] for row in done}
+    read = source.records_beside(readers, steps.size, 0) if readers else source.records(steps.size, 0, workers=1)
+    records = (record for record in read if not skip(record.row["file"]))
+    report, statement = Report(output / REPORT, steps.release.columns), {}
+    if done:
+        report.begin(done)
+    with name_full_disk(output), make_unfinished_folder(output) as unfinished:
+        for part in release_parts(records, steps, len(report.rows)):
+            report.add(part.rows)  # before the pictures appear: none is without its row, however this process ends
+            remember(part.sha256)
+            move_to_place(part.rows, unfinished, output)
+            statement = part.statement or statement
     if not report.rows:
         raise MasqueradeError(f"There is no file in {source.location}. Name a folder with pictures.")
     return report.rows, statement
 
 
-def release_parts(
-    records: Iterator[PhotographRecord], work: Work, whole: bool, progress: Callable[[str], None],
-    release: Anonymized | Recovered, facts: Callable[[Row], Row] | None = None, done: int = 0,
-) -> Iterator[tuple[list[Row], dict, dict[str, bytes]]]:  # fmt: skip
-    """Release the faces of some files after those of others.
+@dataclass(frozen=True)
+class Part:
+    """Released faces: their rows, the statement of the method, and the SHA-256 of their files by name."""
 
-    Each part gives its rows, the statement of the method, and the SHA-256 of its files by their names.
+    rows: list[Row]
+    statement: dict
+    sha256: dict[str, bytes]
 
-    ``whole``: all faces are one part, for a method that must see them together. ``progress`` is called with a text: how
-    many faces and refused files were read, with ``done`` before these. ``facts`` gives the salt and the check of a face
-    from its row. Aligned originals and results that nobody has judged are in memory alone: no file of a process that
-    was killed holds them.
+
+def release_parts(records: Iterator[PhotographRecord], steps: Steps, done: int = 0) -> Iterator[Part]:
+    """Release the faces of some files after those of others. ``done``: the number of rows before these.
+
+    Aligned originals and results that nobody has judged are in memory alone: no file of a process that was killed holds
+    them.
     """
-    for part in _parts(records, whole):
+    for part in _split(records, steps.together):
         originals, results, clear, sha256 = MemoryArchive(), MemoryArchive(), {}, {}
         with ArchiveWriter(originals) as out:
             for record in part:
                 clear[record.row["id"]] = [record.detailed, *record.others]
                 sha256[record.row["file"]] = record.sha256
-                out.add(*_with_facts(record, facts))
-                progress(f"Faces and refused files so far: {done + len(out.rows)}")
-        work(FaceArchive(originals), results)
+                out.add(*_add_facts(record, steps.find_facts))
+                steps.progress(f"Faces and refused files so far: {done + len(out.rows)}")
+        steps.work(FaceArchive(originals), results)
         result = FaceArchive(results)
-        rows = release.publish(FaceArchive(originals), result, clear)
+        rows = steps.release.publish(FaceArchive(originals), result, clear)
         done += len(rows)
-        yield rows, result.facts.get("statement") or {}, sha256
+        yield Part(rows, result.facts.get("statement") or {}, sha256)
 
 
-def _with_facts(record: Record, facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:
+def _add_facts(record: Record, find_facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:
     """The picture and the row of a record, with salt and check. A face that these do not fit becomes a refusal."""
     row = {**record.row, salts.SALT: "", salts.CHECK: ""}
-    if facts is None or record.picture is None:
+    if find_facts is None or record.picture is None:
         return record.picture, row
     try:
-        return record.picture, row | facts(record.row)
+        return record.picture, row | find_facts(record.row)
     except PictureError as error:
         return None, {**row, "status": REFUSED, "reason": str(error)}
 
 
-def _parts(records: Iterator[PhotographRecord], whole: bool) -> Iterator[Iterator[PhotographRecord]]:
+def _split(records: Iterator[PhotographRecord], together: bool) -> Iterator[Iterator[PhotographRecord]]:
     """The faces of 1, 2, 4, ... BATCH files: the first result comes early, and later ones gain from a full batch."""
     size = 1
     for first in records:
-        yield _of_files(first, records, None if whole else size)
+        yield _read_files(first, records, None if together else size)
         size = min(2 * size, BATCH)
 
 
-def _of_files(
+def _read_files(
     first: PhotographRecord, records: Iterator[PhotographRecord], count: int | None
 ) -> Iterator[PhotographRecord]:
     """``first`` and the records after it, up to the last face of ``count`` files (None: all); none is read beyond."""
@@ -172,3 +199,71 @@ def _of_files(
         yield from islice(records, record.row["file_faces"] - 1)
         if number == count:
             return
+
+
+@contextmanager
+def lock_folder(output: Path) -> Iterator[None]:
+    """Keeps every other run out of ``output``, also one of another computer that shares the folder.
+
+    The lock is `flock`: it ends with its process, however that ends, and the file stays without a meaning. Where a file
+    system has no `flock`, the file is the lock, and one of a computer that went down has to be deleted. Raises
+    MasqueradeError if another run holds it, and if the file system cannot lock at all.
+    """
+    path = output / LOCK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        remedy = f" If none does, because its computer went down, delete {path}." * isinstance(lock, SoftFileLock)
+        raise MasqueradeError(
+            f"Another run writes into {output} now. Wait until it ends, or name another folder.{remedy}"
+        ) from error
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
+        raise MasqueradeError(
+            f"The file system of {output} cannot lock a file ({error.strerror}), so two runs would mix their results. "
+            "Name a folder on another one."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def make_unfinished_folder(output: Path) -> Iterator[Path]:
+    """The folder of pictures without a row; it is deleted at the end, and so is that of a process that was killed."""
+    folder = output / UNFINISHED
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def move_to_place(rows: Sequence[Row], unfinished: Path, output: Path) -> None:
+    """Move the pictures of ``rows`` to their place, and remove those that an earlier run made of the same files."""
+    for row in rows:
+        remove_face(FolderOutput(output), row["id"])
+        for ending in (".jpg", ".png"):
+            (output / PHOTOGRAPHS / f"{row['file_id']}{ending}").unlink(missing_ok=True)
+    for path in sorted(unfinished.rglob("*")):
+        if path.is_file():
+            target = output / path.relative_to(unfinished)
+            target.parent.mkdir(exist_ok=True)
+            path.replace(target)
+
+
+@contextmanager
+def name_full_disk(folder: Path) -> Iterator[None]:
+    """Raises MasqueradeError for an error of the system that says that the disk of ``folder`` is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise MasqueradeError(
+            f"The disk of {folder} is full. Make room and run this again; `anonymize --continue` goes on."
+        ) from error

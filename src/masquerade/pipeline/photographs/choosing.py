@@ -1,7 +1,8 @@
-"""Loads the method that a person chose for photographs, and says which photographs it gets."""
+"""What a person chooses for photographs: the options, the method with its networks, and the photographs."""
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,10 +15,12 @@ from masquerade.faces.folder import Folder
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import makers, method_files
-from masquerade.pipeline.inspection import FAR, Threshold, threshold
-from masquerade.pipeline.makers import Maker
+from masquerade.pipeline import method_files, provenance_tag
+from masquerade.pipeline.inspection import FAR, Threshold, choose_threshold
 from masquerade.pipeline.method_files import Say
+from masquerade.pipeline.photographs.batches import Progress
+from masquerade.pipeline.provenance_tag import ProvenanceTag
+from masquerade.pipeline.release import Row
 
 logger = logging.getLogger(__name__)
 Several = Literal["refuse", "largest", "all"]
@@ -30,17 +33,57 @@ Small = Literal["hide", "refuse"]
 STRICT = {"sampler": "opendp", "sensitivity": "bound"}
 
 
-def method(
-    root: Path, parameters: Parameters, name: str, variant: str | None, strict: bool,
-    hide: Sequence[str] | None = None, keep: Sequence[str] | None = None, say: Say = logger.info,
-    checkpoint: Path | None = None,
-) -> tuple[Method, Maker]:  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions:
+    """The rarer options of `masquerade.load`.
+
+    ``hide``, ``keep``: keywords that replace those of the variant, for a method that selects attributes. ``say`` gets
+    the sentences that a person should read before the results, such as terms of use; by default they are logged.
+    """
+
+    hide: Sequence[str] | None = None
+    keep: Sequence[str] | None = None
+    say: Say = logger.warning
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderOptions:
+    """The rarer options of `Anonymizer.anonymize_folder`.
+
+    ``small``, ``salted``, ``checked``, ``large``: as of `Anonymizer.anonymize`. ``keep_recognizable``: write what is
+    still recognized, too. ``go_on``: the folder holds results to keep and complete. ``readers``: so many processes find
+    the faces beside this one, for which a script needs ``if __name__ == "__main__"``. ``progress`` is called with a
+    text.
+    """
+
+    small: Small | None = None
+    salted: bool | None = None
+    checked: bool | None = None
+    large: bool = False
+    keep_recognizable: bool = False
+    go_on: bool = False
+    readers: int = 0
+    progress: Progress = lambda text: None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The results of a folder. ``rows``: those of report.csv. ``statement``: facts of the method, such as epsilon."""
+
+    rows: list[Row]
+    statement: dict[str, object] = field(default_factory=dict)
+
+
+def build_method(
+    root: Path, parameters: Parameters, name: str, variant: str | None, strict: bool, checkpoint: Path | None = None,
+    options: LoadOptions | None = None,
+) -> tuple[Method, ProvenanceTag]:  # fmt: skip
     """The loaded method with its variant (None: the first one), and what its results state. ``strict``: with STRICT.
 
-    ``hide`` and ``keep`` replace the variant's own keywords, if the method can select attributes. ``say`` and
-    ``checkpoint`` are those of `method_files.resources`. Raises ParameterError for an unknown variant or keyword, and
+    ``checkpoint``: a file in place of that of the scale. Raises ParameterError for an unknown variant or keyword, and
     CheckpointError when a file is missing.
     """
+    options = options or LoadOptions()
     seeding.declare_determinism(parameters.compute.deterministic)
     cls = discovery.load("methods", name)
     if name not in parameters.methods:
@@ -53,14 +96,14 @@ def method(
     if strict:
         changes = {knob: value for knob, value in STRICT.items() if knob in type(knobs).model_fields}
         knobs = type(knobs)(**{**knobs.model_dump(), **changes})
-    if hide is not None or keep is not None:
-        knobs = _with_keywords(name, cls, knobs, hide, keep)
-    resources = method_files.resources(root, parameters, name, variant, say, checkpoint)
-    maker = makers.of(name, variant, parameters.scale, resources)
-    return cls(parameters.trained(name, variant), knobs, resources), maker
+    if options.hide is not None or options.keep is not None:
+        knobs = replace_keywords(name, cls, knobs, options.hide, options.keep)
+    resources = method_files.resources(root, parameters, name, variant, options.say, checkpoint)
+    tag = provenance_tag.compute(name, variant, parameters.scale, resources)
+    return cls(parameters.trained(name, variant), knobs, resources), tag
 
 
-def _with_keywords(
+def replace_keywords(
     name: str, cls: type[Method], knobs: Any, hide: Sequence[str] | None, keep: Sequence[str] | None
 ) -> Settings:
     """The knobs of a variant with other keywords. A keyword that is named for one list leaves the default of the other.
@@ -72,13 +115,13 @@ def _with_keywords(
             one for one in discovery.names("methods") if discovery.load("methods", one).capabilities.attribute_selective
         ]
         raise ParameterError(f"'{name}' does not let you choose what it hides. These do: {', '.join(selective)}.")
-    hidden = [one for one in knobs.hide if one not in keep] if hide is None else hide
-    kept = [one for one in knobs.keep if one not in hide] if keep is None else keep
+    to_hide = [one for one in knobs.hide if one not in keep] if hide is None else hide
+    to_keep = [one for one in knobs.keep if one not in hide] if keep is None else keep
     try:
-        return type(knobs)(**{**knobs.model_dump(), "hide": hidden, "keep": kept})
+        return type(knobs)(**{**knobs.model_dump(), "hide": to_hide, "keep": to_keep})
     except ValidationError as error:
         reasons = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
-        raise ParameterError(f"--hide {','.join(hidden)} --keep {','.join(kept)}: {reasons}.") from error
+        raise ParameterError(f"--hide {','.join(to_hide)} --keep {','.join(to_keep)}: {reasons}.") from error
 
 
 def check_faces(faces: Several | None, whole: bool, small: Small | None) -> None:
@@ -109,8 +152,8 @@ def photographs_at(parameters: Parameters, path: Path | None, faces: str, alignm
     return Folder(Folder.Params(**{**limits, **changes}))
 
 
-def judge_threshold(root: Path, parameters: Parameters) -> Threshold:
+def find_threshold(root: Path, parameters: Parameters) -> Threshold:
     """The threshold of the judge, with the calibration people of this repository where they were measured."""
     dataset, split = parameters.matrix.train_on, parameters.matrix.calibrate_on
-    measured = Path(Paths(parameters.scale).measured_source.format(dataset=dataset))
-    return threshold(root / measured, dataset, split, FAR)
+    measurements = Path(Paths(parameters.scale).measured_source.format(dataset=dataset))
+    return choose_threshold(root / measurements, dataset, split, FAR)

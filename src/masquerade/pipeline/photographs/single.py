@@ -26,7 +26,7 @@ from masquerade.core.errors import (
 from masquerade.core.images import OK
 from masquerade.faces.folder import Folder, PhotographRecord, records_of
 from masquerade.faces.photographs import decoding
-from masquerade.pipeline import inspection, makers, salts
+from masquerade.pipeline import inspection, provenance_tag, salts
 from masquerade.pipeline.release import FOUND, Row
 from masquerade.pipeline.whole_photographs import HIDDEN, NOT_ALL
 
@@ -164,7 +164,7 @@ def texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
         found = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if _is_file(path) else {}
     else:
         found = getattr(picture, "info", {})
-    keywords = (salts.KEYWORD, salts.CHECK_KEYWORD, makers.KEYWORD)
+    keywords = (salts.KEYWORD, salts.CHECK_KEYWORD, provenance_tag.KEYWORD)
     stated = {keyword: str(found[keyword]) for keyword in keywords if keyword in found}
     if salt is None:
         return stated

@@ -1,6 +1,7 @@
-"""What made an anonymized face: method, variant, scale and networks. It stands in the PNG and in the report.
+"""The provenance tag of an anonymized face: method, variant, scale and networks, such as ``fit/default photo 0f3a...``.
 
-A key brings the face back with these networks alone. Others draw somebody else, without any sign of it.
+It stands in the PNG and in the report. A key brings the face back with these networks alone. Others draw somebody else,
+without any sign of it.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ _TEXT = re.compile(r"(?P<method>[a-z0-9_]+)/(?P<variant>[a-z0-9_]+) (?P<scale>[a
 
 
 @dataclass(frozen=True)
-class Maker:
+class ProvenanceTag:
     """``networks``: 16 digits of a hash of the checkpoints; ``-`` for a method without any."""
 
     method: str
@@ -37,34 +38,34 @@ class Maker:
         return f"{self.method}/{self.variant} {self.scale} {self.networks}"
 
     def check(self, text: str) -> None:
-        """Raises PictureError if ``text``, what a picture states, is another maker. '' states nothing."""
-        if text and (made := read(text)) != self:
+        """Raises PictureError if ``text``, what an image states, is another tag. '' states nothing."""
+        if text and (other := read(text)) != self:
             raise PictureError(
-                f"'{made or text[:60]}' anonymized it, and this is '{self}': it would become somebody else"
+                f"'{other or text[:60]}' anonymized it, and this is '{self}': it would become somebody else"
             )
 
 
-def of(method: str, variant: str, scale: str, resources: Resources) -> Maker:
-    """The maker of the results of a method with these files."""
+def compute(method: str, variant: str, scale: str, resources: Resources) -> ProvenanceTag:
+    """The tag of the results of a method with these files."""
     paths = sorted({*resources.backbones.values(), *filter(None, [resources.checkpoint])})
     digest = hashlib.sha256("".join(fingerprints.md5(path) for path in paths).encode()).hexdigest()[:16]
-    return Maker(method, variant, scale, digest if paths else "-")
+    return ProvenanceTag(method, variant, scale, digest if paths else "-")
 
 
-def read(text: str) -> Maker | None:
-    """The maker that a picture or a report states; None for any other text."""
+def read(text: str) -> ProvenanceTag | None:
+    """The tag that an image or a report states; None for any other text."""
     stated = _TEXT.fullmatch(text)
-    return Maker(**stated.groupdict()) if stated else None
+    return ProvenanceTag(**stated.groupdict()) if stated else None
 
 
-def of_folder(pictures: Path) -> Maker | None:
-    """The maker of the first picture of a folder that states one, by the report or by its PNG; None if none does."""
+def find_in_folder(pictures: Path) -> ProvenanceTag | None:
+    """The tag of the first image of a folder that states one, in the report or in its PNG; None if none does."""
     folder = folder_of(pictures)
-    stated = chain((row.get(MAKER, "") for row in reports.read(folder / reports.REPORT)), _texts(pictures, folder))
-    return next((maker for text in stated if (maker := read(text))), None)
+    stated = chain((row.get(MAKER, "") for row in reports.read(folder / reports.REPORT)), _read_texts(pictures, folder))
+    return next((tag for text in stated if (tag := read(text))), None)
 
 
-def _texts(pictures: Path, folder: Path) -> Iterator[str]:
+def _read_texts(pictures: Path, folder: Path) -> Iterator[str]:
     for path in files_below(pictures):
-        with suppress(PictureError):  # no picture: the report of the recovery lists it
+        with suppress(PictureError):  # no image: the report of the recovery lists it
             yield decoding.texts(path, folder, decoding.PILLOW_LIMIT).get(KEYWORD, "")

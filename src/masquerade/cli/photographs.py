@@ -1,0 +1,198 @@
+"""The commands ``masquerade anonymize`` and ``masquerade recover``.
+
+A key comes from a file or a prompt, never from the command line.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from masquerade.cli.common import read_options
+
+if TYPE_CHECKING:
+    from masquerade.pipeline.photographs.anonymizer import Anonymizer
+
+Method = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
+Source = Annotated[Path, typer.Option("--input", help="The folder with the pictures, or one picture.", exists=True)]
+Output = Annotated[Path, typer.Option("--output", help="The folder for the results and report.csv.")]
+Variant = Annotated[str | None, typer.Option("--variant", help="One of its variants. Default: the first.")]
+KeyFile = Annotated[Path | None, typer.Option("--key-file", help="The file with the key. Default: a prompt.")]
+Scale = Annotated[
+    str | None, typer.Option("--scale", help="The scale of the networks. Default: photo, if its networks are there.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")]
+Root = Annotated[Path, typer.Option("--root", help="A clone. Default: the current folder, else what is installed.")]
+
+
+@dataclass(frozen=True)
+class AnonymizeOptions:
+    """The options of `anonymize`."""
+
+    method: Method
+    pictures: Source
+    output: Output
+    variant: Variant = None
+    faces: Annotated[
+        Literal["refuse", "largest", "all"] | None,
+        typer.Option(help="What to do with a picture of several people. Default: refuse; with --photographs: all."),
+    ] = None
+    whole: Annotated[
+        bool, typer.Option("--photographs", help="Also write whole photographs, with every face replaced in place.")
+    ] = False
+    small: Annotated[
+        Literal["hide", "refuse"] | None,
+        typer.Option(
+            help="With --photographs: hide faces that are too small or cannot be cut out under coarse blocks, or "
+            "refuse their photograph. Default: hide."
+        ),
+    ] = None
+    keep_recognizable: Annotated[
+        bool, typer.Option("--keep-recognizable", help="Write results that dlib still takes for the person.")
+    ] = False
+    hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None
+    keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None
+    large: Annotated[
+        bool, typer.Option("--large", help="Also write the generator's pictures of 1024 pixels, into large/.")
+    ] = False
+    seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None
+    key_file: KeyFile = None
+    salt: Annotated[
+        bool | None,
+        typer.Option(help="A salt for each face, so that faces under one key cannot be linked. Default: on."),
+    ] = None
+    key_check: Annotated[
+        bool | None,
+        typer.Option(help="A check of the key beside each salt, so that recover tells a wrong key. Default: on."),
+    ] = None
+    scale: Scale = None
+    overwrite: Overwrite = False
+    go_on: Annotated[bool, typer.Option("--continue", help="Go on with a batch that was stopped.")] = False
+    root: Root = Path()
+
+
+@read_options
+def anonymize(given: AnonymizeOptions) -> None:
+    """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv.
+
+    A result that dlib's face recognizer still takes for an original is not written. Status 0: every file has all its
+    results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
+    """
+    from masquerade.cli import outcome
+    from masquerade.pipeline.photographs import anonymizer, batches
+    from masquerade.pipeline.photographs.choosing import FolderOptions, LoadOptions
+
+    batches.check_output(given.output, given.pictures, given.overwrite, given.go_on)
+    method = anonymizer.load(
+        given.method,
+        given.variant,
+        scale=given.scale,
+        seed=given.seed,
+        root=given.root,
+        options=LoadOptions(hide=_split_words(given.hide), keep=_split_words(given.keep), say=_warn),
+    )
+    key = _read_key(given.key_file, confirm=True) if method.takes_key else None
+    _announce(method, seeded=given.seed is not None)
+    with Console(stderr=True).status("") as status:
+        options = FolderOptions(
+            small=given.small,
+            salted=given.salt,
+            checked=given.key_check,
+            large=given.large,
+            keep_recognizable=given.keep_recognizable,
+            go_on=given.go_on,
+            readers=batches.count_readers(given.pictures),
+            progress=status.update,
+        )
+        batch = method.anonymize_folder(
+            given.pictures,
+            given.output,
+            faces=given.faces,
+            whole=given.whole,
+            key=key,
+            overwrite=given.overwrite,
+            options=options,
+        )
+    outcome.summarize(batch.rows, given.output, method.title, batch.statement, "anonymized")
+
+
+@dataclass(frozen=True)
+class RecoverOptions:
+    """The options of `recover`."""
+
+    method: Method
+    pictures: Source
+    output: Output
+    variant: Variant = None
+    originals: Annotated[
+        Path | None,
+        typer.Option(help="The original photographs, to say how near the result comes.", exists=True),
+    ] = None
+    key_file: KeyFile = None
+    no_salt: Annotated[
+        bool, typer.Option("--no-salt", help="Pictures whose salt is not known were anonymized without one.")
+    ] = False
+    scale: Scale = None
+    overwrite: Overwrite = False
+    root: Root = Path()
+
+
+@read_options
+def recover(given: RecoverOptions) -> None:
+    """Recover faces that an invertible method anonymized, from the pictures and the key alone.
+
+    A picture is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status 0: every
+    file has all its results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
+    """
+    from masquerade.cli import outcome
+    from masquerade.pipeline import provenance_tag
+    from masquerade.pipeline.photographs import anonymizer, batches
+    from masquerade.pipeline.photographs.choosing import LoadOptions
+
+    batches.check_output(given.output, given.pictures, given.overwrite)
+    scale, variant = given.scale, given.variant
+    tag = provenance_tag.find_in_folder(given.pictures)
+    if tag and tag.method == given.method:
+        scale, variant = scale or tag.scale, variant or tag.variant
+    method = anonymizer.load(given.method, variant, scale=scale, root=given.root, options=LoadOptions(say=_warn))
+    method.check_recovers()
+    with Console(stderr=True).status("") as status:
+        batch = method.recover_folder(
+            given.pictures,
+            given.output,
+            key=_read_key(given.key_file, confirm=False),
+            originals=given.originals,
+            no_salt=given.no_salt,
+            overwrite=given.overwrite,
+            progress=status.update,
+        )
+    outcome.summarize(batch.rows, given.output, method.title, {}, "recovered")
+
+
+def _read_key(key_file: Path | None, confirm: bool) -> bytes:
+    """The key of the user: the content of a file, or hidden input from a prompt."""
+    if key_file is None:
+        return typer.prompt("Key", hide_input=True, confirmation_prompt=confirm).encode(errors="surrogateescape")
+    return key_file.read_bytes()
+
+
+def _warn(text: str) -> None:
+    """Shows a sentence that the user should read before the results."""
+    Console(stderr=True, soft_wrap=True).print(Text(text, style="yellow"))
+
+
+def _announce(method: "Anonymizer", seeded: bool) -> None:
+    """Shows what to know before the results: whether a seed was given, and the threshold."""
+    errors = Console(stderr=True, soft_wrap=True)
+    if not seeded:
+        errors.print("The randomness comes from the operating system and is not kept.", style="dim")
+    threshold = method.threshold
+    errors.print(Text(f"Still recognized: distance up to {threshold.distance:.3f}; {threshold.origin}.", style="dim"))
+
+
+def _split_words(words: str | None) -> list[str] | None:
+    """The words between commas. Returns None for None, and [] for an empty text."""
+    return None if words is None else [word.strip() for word in words.split(",") if word.strip()]
