@@ -1,4 +1,4 @@
-"""What several commands share: the option ``--root``, options as a dataclass, tables in a terminal, the end by a signal.
+"""What several commands share: the option ``--root``, options as a dataclass, tables, and the end by a signal.
 
 Tables hold text from outside: each cell is printed as it is given, and in a pipe or a log nothing is wrapped or cut.
 """
