@@ -15,7 +15,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.core.images import Faces
 from masquerade.methods import Method, Resources
 from masquerade.params import loading
-from masquerade.training import adoption, checkpoints
+from masquerade.training import checkpoints, pretrained
 
 ROOT = Path(__file__).parents[2]
 OTHER_SIZES = {
@@ -83,7 +83,7 @@ def test_file_in_the_published_layout_becomes_a_checkpoint_of_the_published_size
     placed(role, official.content(role))
     cls.convert_official(params, role, tmp_path / "network.safetensors")
     _, facts = checkpoints.load_checkpoint(tmp_path / "network.safetensors")
-    assert facts[adoption.ADOPTED]["name"] == f"asset:{role}"
+    assert facts[pretrained.PRETRAINED]["name"] == f"asset:{role}"
     variant = loading.load(ROOT, "paper").methods[METHODS[role]].variants["default"]
     backbones = dict.fromkeys(cls.needs, tmp_path / "unused")
     method: Method = cls(params, variant, Resources(checkpoint=tmp_path / "network.safetensors", backbones=backbones))

@@ -202,7 +202,7 @@ def test_job_ends_with_that_paragraph(tmp_path, monkeypatch):
 
 
 def test_command_ends_with_that_paragraph(monkeypatch, capsys):
-    monkeypatch.setattr(cards, "names", refuse)
+    monkeypatch.setattr(cards, "list_names", refuse)
     with pytest.raises(SystemExit) as end:
         main.main(["weights", "check"])
     assert end.value.code == 1

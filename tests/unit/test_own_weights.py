@@ -13,16 +13,16 @@ from masquerade.methods import Resources
 from masquerade.methods._disentanglement import training as stage_one
 from masquerade.params import loading, overlays
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks
+from masquerade.pipeline import pretrained_networks
 from masquerade.pipeline.graph import Graph
-from masquerade.training import adoption, cards, checkpoints, half_precision
+from masquerade.training import cards, checkpoints, pretrained
 from own_weights import adopt_backbone, edit, job_of, tensors_of
 
 
 def adopt_method(root: Path, name: str) -> Path:
     cls, checkpoint = discovery.load("methods", name), root / Paths("tiny").method.format(method=name, seed=0)
     params, job = loading.load(root, "tiny").methods[name].params, job_of(root, cls, checkpoint)
-    adoption.adopt(name, cls.architecture, params, job.backbones, checkpoint, root)
+    pretrained.load_pretrained(name, cls.architecture, params, job.backbones, checkpoint, root)
     return checkpoint
 
 
@@ -32,30 +32,23 @@ def change_card(root: Path, name: str, **changes) -> None:
 
 
 class TestRounding:
-    def test_value_beyond_16_bits_is_refused_by_name(self):
-        with pytest.raises(
-            CheckpointError, match=r"a.pt: net.weight holds 70000, and a 16-bit float holds at most 65504"
-        ):
-            half_precision.rounded({"net.weight": torch.tensor([1.0, -7e4])}, [], Path("a.pt"))
-
-    def test_value_that_is_no_number_is_refused(self):
-        with pytest.raises(CheckpointError, match=r"net.weight holds values that are not numbers"):
-            half_precision.rounded({"net.weight": torch.tensor([float("nan")])}, [], Path("a.pt"))
-
-    def test_buffer_may_hold_any_number(self):
+    def test_buffers_stay_exact(self):
         mean = {"net.mean": torch.tensor([7e4])}
-        assert half_precision.rounded(mean, ["net.mean"], Path("a.pt")) == mean
+        assert pretrained.round_to_half(mean, ["net.mean"]) == mean
 
-    def test_numbers_that_are_too_small_for_16_bits_keep_32(self):
-        tensors = {"small": torch.full((4,), 3e-7), "usual": torch.linspace(0.1, 1, 4), "zero": torch.zeros(2)}
-        kinds = {name: tensor.dtype for name, tensor in half_precision.rounded(tensors, [], Path()).items()}
-        assert kinds == {"small": torch.float32, "usual": torch.float16, "zero": torch.float16}
+    def test_numbers_that_16_bits_cannot_hold_keep_32(self):
+        tensors = {
+            "small": torch.full((4,), 3e-7), "large": torch.tensor([1.0, -7e4]), "usual": torch.linspace(0.1, 1, 4),
+            "zero": torch.zeros(2),
+        }  # fmt: skip
+        rounded = pretrained.round_to_half(tensors, [])
+        assert {name for name, tensor in rounded.items() if tensor.dtype == torch.float32} == {"small", "large"}
 
 
 class TestAdoption:
     def test_backbone_has_the_rounded_weights_and_the_figures_of_its_card(self, repository, trained):
         checkpoint, report = adopt_backbone(repository, "generator")
-        card = cards.read("generator", repository)
+        card = cards.read_card("generator", repository)
         assert report["quality"] == card.quality
         assert (report["published"], report["figures_of"], report["sha256"]) == (
             "weights:generator",
@@ -69,7 +62,7 @@ class TestAdoption:
         for one, other in zip(network.parameters(), original.parameters(), strict=True):
             assert torch.allclose(one, other, rtol=1e-3, atol=1e-6)
         assert {tensor.dtype for tensor in tensors_of(checkpoint).values()} == {torch.float32}
-        assert checkpoints.load_checkpoint(checkpoint)[1][adoption.ADOPTED]["name"] == "generator"
+        assert checkpoints.load_checkpoint(checkpoint)[1][pretrained.PRETRAINED]["name"] == "generator"
 
     def test_adoption_gives_the_same_bytes_each_time(self, repository):
         first = adopt_backbone(repository, "generator")[0].read_bytes()
@@ -86,7 +79,7 @@ class TestAdoption:
         adopt_backbone(repository, "identity")
         shutil.copy(trained / path.format(backbone="generator"), repository / path.format(backbone="generator"))
         with pytest.raises(
-            CheckpointError, match=r"belongs to the network of weights/generator.safetensors .*Adopt both"
+            CheckpointError, match=r"belongs to the network of weights/generator.safetensors .*Take both"
         ):
             adopt_backbone(repository, "inversion")
 
@@ -120,14 +113,14 @@ class TestBadInput:
         path = repository / cards.weights_path("identity")
         path.write_bytes(path.read_bytes()[:1000])
         with pytest.raises(
-            CheckpointError, match=r"is cut: it has 1000 bytes, and its card .* states \d+. Restore both"
+            CheckpointError, match=r"is cut, altered or another file: its SHA-256 is \w+, .* Restore both"
         ):
             adopt_backbone(repository, "identity")
 
     def test_other_file_is_refused_with_both_hashes(self, repository):
         path = repository / cards.weights_path("identity")
         path.write_bytes(path.read_bytes()[:-1] + b"\x01")
-        stated = cards.read("identity", repository).sha256
+        stated = cards.read_card("identity", repository).sha256
         with pytest.raises(
             CheckpointError, match=rf"its SHA-256 is \w+, and its card .* states {stated}. Restore both"
         ):
@@ -151,19 +144,9 @@ class TestBadInput:
         with pytest.raises(ParameterError, match=text):
             Graph(repository, "tiny")
 
-    def test_printed_edit_makes_the_weights_fit(self, repository):
-        edit(repository, {"backbones": {"identity": {"published": "", "widths": [8, 8, 8, 8, 16]}}})
-        edit(repository, {"methods": {"identitydp": {"published": "", "params": {"encoder_widths": [4, 4, 4, 4, 8]}}}})
-        tree = adopted_networks.edit(loading.load(repository, "tiny"), repository)
-        assert tree["backbones"]["identity"] == {"published": "weights:identity", "widths": [8, 8, 8, 8, 8]}
-        assert tree["backbones"]["generator"] == {"published": "weights:generator"}
-        assert tree["methods"]["identitydp"]["params"] == {"encoder_widths": [4, 4, 4, 4, 4]}
-        edit(repository, tree)
-        adopted_networks.check(loading.load(repository, "tiny"), repository)
-
     def test_keys_are_loaded_strictly(self, repository):
         path = repository / cards.weights_path("identity")
-        tensors, facts = half_precision.read(path)
+        tensors, facts = pretrained.read_weights(path)
         tensors["network.extra"] = tensors.pop(next(iter(tensors)))
         checkpoints.write(path, tensors, facts, [])
         change_card(repository, "identity", size=path.stat().st_size, sha256=fingerprints.sha256(path))
@@ -186,7 +169,7 @@ class TestBadInput:
     def test_damaged_card_names_its_mistakes(self, repository):
         change_card(repository, "identity", hours="long", color="red")
         with pytest.raises(CheckpointError, match=r"identity.yaml is not the card .*hours: .*color: .*Restore both"):
-            cards.read("identity", repository)
+            cards.read_card("identity", repository)
 
     @pytest.mark.parametrize(
         ("over", "text"),
@@ -209,7 +192,7 @@ class TestBadInput:
     def test_weights_that_do_not_fit_the_scale_are_refused_by_name(self, repository, over, text):
         edit(repository, over)
         with pytest.raises(ParameterError, match=text):
-            adopted_networks.check(loading.load(repository, "tiny"), repository)
+            pretrained_networks.check_pretrained(loading.load(repository, "tiny"), repository)
 
     @pytest.mark.parametrize("block", ["backbones.landmarks", "methods.riddle"])
     def test_network_without_a_published_layout_adopts_only_weights(self, repository, block):

@@ -21,7 +21,7 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.own_weights import name_of
 from masquerade.params import loading, repository
-from masquerade.pipeline import adopted_networks, method_files, photograph_scale
+from masquerade.pipeline import method_files, photograph_scale, pretrained_networks
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -134,14 +134,14 @@ class TestTheWheel:
         root = _without_weights(tmp_path)
         monkeypatch.setattr(repository, "CARRIED", root)
         with pytest.raises(ParameterError, match=r"weights/ciagan\.safetensors is in a clone alone \(--root\)"):
-            adopted_networks.check(loading.load(root, "mini"), root, "methods.ciagan")
+            pretrained_networks.check_pretrained(loading.load(root, "mini"), root, "methods.ciagan")
         with pytest.raises(CheckpointError, match="in a clone of Masquerade"):
             method_files.resources(root, loading.load(root, "mini"), "dartblur", "default")
 
     def test_the_packages_for_photographs_have_the_versions_of_their_lock(self):
         pins = [line for line in (ROOT / "requirements-photo.lock").read_text().splitlines() if "==" in line]
         command = f"`pip install --no-deps {' '.join(pins)}`"
-        assert command in adopted_networks.WITHOUT_CLONE
+        assert command in pretrained_networks.WITHOUT_CLONE
         assert command in (ROOT / "docs/installation.md").read_text()
 
 

@@ -25,7 +25,7 @@ from masquerade.networks import deterministic
 from masquerade.networks.latent_encoders import PrincipalCodes
 from masquerade.networks.w_space import PNSpace
 from masquerade.params import loading
-from masquerade.training import adoption, cards
+from masquerade.training import cards, pretrained
 
 ROOT = Path(__file__).parents[2]
 CLS = discovery.load("backbones", "inversion")
@@ -222,7 +222,7 @@ def test_adopted_inversion_is_refined_as_the_parameters_say(trained, tmp_path, m
     monkeypatch.setattr(cards, "checked", lambda name, root: card)
     monkeypatch.setattr(cards, "check_fit", lambda *of: None)
     params = knobs(refinement={**STEPS, "steps": 7}).params
-    adoption.adopt("inversion", CLS.architecture, params, {}, tmp_path / "adopted.safetensors", tmp_path)
+    pretrained.load_pretrained("inversion", CLS.architecture, params, {}, tmp_path / "adopted.safetensors", tmp_path)
     made, before = CLS.load(tmp_path / "adopted.safetensors"), CLS.load(trained[1].checkpoint)
     assert made.refinement.steps == 7
     assert made.limit == before.limit

@@ -12,8 +12,8 @@ from masquerade.core.errors import ParameterError
 from masquerade.faces.folder import Folder
 from masquerade.lineage import crate
 from masquerade.params import loading
-from masquerade.pipeline import adopted_networks, photograph_scale
-from masquerade.pipeline.trained_networks import Trained, terms_of
+from masquerade.pipeline import photograph_scale, pretrained_networks
+from masquerade.pipeline.weights_export import TrainedNetwork, find_terms
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +58,7 @@ class TestTheDefault:
     def test_without_them_the_scale_of_params_is_taken_and_what_is_missing_is_named(self, root, monkeypatch, package):
         """A missing network comes first: the package alone would not help."""
         network = "weights/photo/falco.safetensors"
-        monkeypatch.setattr(adopted_networks, "package_problem", lambda parameters: package)
+        monkeypatch.setattr(pretrained_networks, "find_package_problem", lambda parameters: package)
         for lacks, named in (([package, network], network), ([package], "`make photo`")):
             monkeypatch.setattr(photograph_scale, "missing", lambda *given, lacks=lacks: filter(None, lacks))
             parameters, sentence = photograph_scale.chosen(root, "gaussian_noise", None, None)
@@ -91,16 +91,16 @@ class TestThePackage:
 
     def test_its_absence_stops_a_build_before_any_job_with_the_command(self, absent, with_generator):
         with pytest.raises(ParameterError, match=r"not installed\. Run `make photo`"):
-            adopted_networks.check(with_generator(loading.load(ROOT, "tiny")), ROOT)
+            pretrained_networks.check_pretrained(with_generator(loading.load(ROOT, "tiny")), ROOT)
 
     def test_another_version_is_named_with_the_command(self, another, with_generator):
-        problem = adopted_networks.package_problem(with_generator(loading.load(ROOT, "tiny")))
+        problem = pretrained_networks.find_package_problem(with_generator(loading.load(ROOT, "tiny")))
         assert f"not version {random_face.VERSION}" in problem
         assert "make photo" in problem
         assert "\n" not in problem
 
     def test_scales_with_other_generators_do_not_need_it(self, absent):
-        adopted_networks.check(loading.load(ROOT, "mini"), ROOT)
+        pretrained_networks.check_pretrained(loading.load(ROOT, "mini"), ROOT)
 
     def test_the_doctor_names_it(self, absent):
         check = doctor.find_photograph_networks(needed=False)
@@ -124,8 +124,8 @@ class TestTerms:
     def test_the_package_of_the_generator_has_terms(self, with_generator):
         parameters = with_generator(loading.load(ROOT, "tiny"))
         assert parameters.terms_of([], ["generator"]) == random_face.TERMS
-        assert terms_of(parameters, Trained("falco", "methods", "falco")) == random_face.TERMS
-        assert terms_of(parameters, Trained("identity", "backbones", "identity")) == ""
+        assert find_terms(parameters, TrainedNetwork("falco", "methods", "falco")) == random_face.TERMS
+        assert find_terms(parameters, TrainedNetwork("identity", "backbones", "identity")) == ""
 
     def test_without_terms_nothing_changes(self):
         parameters = loading.load(ROOT, "mini")
@@ -139,6 +139,6 @@ class TestTerms:
 
 
 def test_params_check_names_a_missing_package(root, monkeypatch, capsys):
-    monkeypatch.setattr(adopted_networks, "package_problem", lambda parameters: "Run `make photo`.")
+    monkeypatch.setattr(pretrained_networks, "find_package_problem", lambda parameters: "Run `make photo`.")
     assert run("params", "check", "--root", root) == 0
     assert "photo: valid" in capsys.readouterr().out.replace("Run `make photo`.", "")

@@ -15,9 +15,9 @@ from masquerade.methods.latent import SetOfFakes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.params import loading, overlays
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks, method_files, trained_networks, weights_export
+from masquerade.pipeline import method_files, pretrained_networks, weights_export
 from masquerade.pipeline.graph import Graph
-from masquerade.training import adoption, cards, checkpoints
+from masquerade.training import cards, checkpoints, pretrained
 from own_weights import (
     BACKBONES,
     METHODS,
@@ -47,7 +47,7 @@ class TestExport:
         assert sum(tensor.dtype == torch.float16 for tensor in after.values()) > len(after) / 3
 
     def test_card_states_origin_parameters_and_hash(self, trained):
-        card = cards.checked("inversion", trained)
+        card = cards.check_bytes("inversion", trained)
         parameters = loading.load(trained, "tiny")
         assert (card.block, card.scale, card.seed, card.hours) == ("backbones.inversion", "tiny", 0, 1.5)
         assert card.commit == "c" * 40
@@ -55,13 +55,13 @@ class TestExport:
         assert "no photographs" in card.data.people
         assert card.parameters["backbones.inversion"]["widths"] == list(parameters.backbones["inversion"].widths)
         assert card.parameters["people"] == parameters.people.model_dump()
-        assert card.belongs_to == {"generator": cards.read("generator", trained).sha256}
+        assert card.belongs_to == {"generator": cards.read_card("generator", trained).sha256}
         report = json.loads((trained / "checkpoints/tiny/backbones/inversion.json").read_text())
         assert card.quality == report["quality"]
         assert card.sha256 == fingerprints.sha256(trained / "weights/inversion.safetensors")
 
     def test_people_who_are_only_tested_are_in_no_card(self, trained):
-        block = cards.read("identity", trained).parameters["datasets.synthetic_hq"]
+        block = cards.read_card("identity", trained).parameters["datasets.synthetic_hq"]
         assert set(block["identities"]) == set(block["pictures_per_identity"]) == {"train", "validation"}
 
     def test_the_same_build_gives_the_same_bytes(self, trained, copied):
@@ -69,17 +69,6 @@ class TestExport:
         weights_export.export(copied, "tiny", ["generator"])
         for path in (cards.weights_path("generator"), cards.card_path("generator")):
             assert (copied / path).read_bytes() == (trained / path).read_bytes()
-
-    def test_loss_of_quality_is_measured_on_the_rounded_weights(self, trained):
-        exported = [
-            weights_export.Exported(one, cards.read(one.name, trained), 0.0)
-            for one in trained_networks.networks(loading.load(trained, "tiny"))
-            if one.name == "identity"
-        ]
-        losses = list(weights_export.rounding_losses(exported, loading.load(trained, "tiny"), trained))
-        assert {name for name, *_ in losses} == {"identity"}
-        assert {figure: before for _, figure, before, _ in losses} == exported[0].card.quality
-        assert all(abs(after - before) <= 0.2 for _, figure, before, after in losses if figure == "auc")
 
     def test_unknown_network_gives_the_nearest(self, trained):
         with pytest.raises(MasqueradeError, match=r"no network 'generatorr'. Did you mean 'generator'"):
@@ -96,23 +85,25 @@ class TestExport:
 
     def test_network_without_the_backbone_that_it_belongs_to_is_refused(self, copied):
         (copied / cards.card_path("generator")).unlink()
-        with pytest.raises(MasqueradeError, match=r"Export both: `masquerade weights export generator inversion`"):
+        with pytest.raises(MasqueradeError, match=r"export both: `masquerade weights export generator inversion`"):
             weights_export.export(copied, "tiny", ["inversion"])
 
     def test_adopted_checkpoint_is_not_exported_again(self, repository):
         checkpoint, _ = adopt_backbone(repository, "identity")
         record(repository, str(checkpoint.relative_to(repository)))
-        with pytest.raises(MasqueradeError, match=r"not trained at scale tiny: it was adopted from weights:identity"):
+        with pytest.raises(MasqueradeError, match=r"not trained at scale tiny: its weights are from weights:identity"):
             weights_export.export(repository, "tiny", ["identity"])
 
     def test_network_of_an_official_file_is_not_exported(self, copied):
         """Its license, its people and its training are not those that a card would state."""
         checkpoint = "checkpoints/tiny/methods/identitydp/0.safetensors"
         facts = checkpoints.load_checkpoint(copied / checkpoint)[1]
-        facts |= {adoption.ADOPTED: {"name": "asset:ciagan", "sha256": "0" * 64}}
+        facts |= {pretrained.PRETRAINED: {"name": "asset:ciagan", "sha256": "0" * 64}}
         checkpoints.write(copied / checkpoint, tensors_of(copied / checkpoint), facts, [])
         record(copied, checkpoint)
-        with pytest.raises(MasqueradeError, match=r"adopted from asset:ciagan, .* set methods.identitydp.published to"):
+        with pytest.raises(
+            MasqueradeError, match=r"weights are from asset:ciagan, .* set methods.identitydp.published to"
+        ):
             weights_export.export(copied, "tiny", ["identitydp"])
 
     def test_backbone_of_an_official_file_is_not_exported(self, copied):
@@ -120,13 +111,15 @@ class TestExport:
         report.write_text(
             json.dumps({**json.loads(report.read_text()), "published": "assets/ir_se50/model_ir_se50.pth"})
         )
-        with pytest.raises(MasqueradeError, match=r"adopted from assets/ir_se50/model_ir_se50.pth, .*weights/ holds"):
+        with pytest.raises(
+            MasqueradeError, match=r"weights are from assets/ir_se50/model_ir_se50.pth, .*weights/ holds"
+        ):
             weights_export.export(copied, "tiny", ["identity"])
 
     def test_files_together_have_a_limit(self, copied, monkeypatch):
         shutil.rmtree(copied / "weights")
         monkeypatch.setattr(cards, "LIMIT", 100_000)
-        with pytest.raises(MasqueradeError, match=r"would have .* MB together.*The largest: inversion"):
+        with pytest.raises(MasqueradeError, match=r"would have .* MB together.*the largest, inversion"):
             weights_export.export(copied, "tiny", [*BACKBONES, *METHODS])
         assert not (copied / "weights").exists()
 
@@ -149,7 +142,7 @@ class TestGraph:
         assert loading.load(repository, "tiny").weights("ifadit", "without_div") == "ifadit.without_div"
 
     def test_every_network_that_trains_declares_its_architecture(self, tiny):
-        for network in trained_networks.networks(tiny):
+        for network in weights_export.list_trained(tiny):
             params = overlays.find_value(tiny.typed.model_dump(mode="json"), network.block)
             block = params["params"] if network.room == "methods" else params
             missing = [key for key in network.cls.architecture if overlays.find_value(block, key) is overlays.MISSING]
@@ -204,30 +197,32 @@ class TestCommandLine:
 
 def test_images_that_a_generator_draws_are_called_photographs_in_no_card():
     drawn = [
-        cards.read(name, ROOT).data.people
-        for name in cards.names(ROOT)
-        if cards.read(name, ROOT).data.dataset == "generated_hq"
+        cards.read_card(name, ROOT).data.people
+        for name in cards.list_names(ROOT)
+        if cards.read_card(name, ROOT).data.dataset == "generated_hq"
     ]
     assert drawn
     assert all("a published generator draws" in people and people.endswith("no photographs") for people in drawn)
-    assert set(drawn) == {weights_export._people(loading.load(ROOT, "photo_evening"))}
+    assert set(drawn) == {weights_export.describe_people(loading.load(ROOT, "photo_evening"))}
 
 
 class TestDrift:
     def test_every_card_has_the_parameters_of_the_repository(self):
         problems = []
-        for name in cards.names(ROOT):
-            card = cards.read(name, ROOT)
-            problems += trained_networks.drift(card, loading.load(ROOT, card.scale))
+        for name in cards.list_names(ROOT):
+            card = cards.read_card(name, ROOT)
+            problems += weights_export.find_drift(card, loading.load(ROOT, card.scale))
         assert problems == [], "\n".join(problems)
 
     def test_card_of_the_same_parameters_has_no_drift(self, trained):
-        assert trained_networks.drift(cards.read("inversion", trained), loading.load(trained, "tiny")) == []
+        assert weights_export.find_drift(cards.read_card("inversion", trained), loading.load(trained, "tiny")) == []
 
     def test_changed_parameter_is_named_with_card_key_and_both_values(self, repository):
         edit(repository, {"backbones": {"generator": {"published": ""}}, "datasets": {"synthetic_hq": {"yaw": 12.0}}})
         edit(repository, {"backbones": {"generator": {"reconstruction": {"steps": 9}}}})
-        assert trained_networks.drift(cards.read("generator", repository), loading.load(repository, "tiny")) == [
+        assert weights_export.find_drift(
+            cards.read_card("generator", repository), loading.load(repository, "tiny")
+        ) == [
             f"weights/generator.yaml: {key} was {there} in the training, and scale tiny has {here} now."
             for key, there, here in (
                 ("backbones.generator.reconstruction.steps", 2, 9),
@@ -237,16 +232,16 @@ class TestDrift:
 
     def test_new_and_removed_parameters_are_drift(self):
         before, now = {"a": {"x": 1, "gone": 2}}, {"a": {"x": 1, "new": 3}}
-        assert list(cards.differences(before, now)) == [("a.gone", 2, None), ("a.new", None, 3)]
-        assert list(cards.differences({"a": [1, 2]}, {"a": (1, 2)})) == []
+        assert list(cards.find_differences(before, now)) == [("a.gone", 2, None), ("a.new", None, 3)]
+        assert list(cards.find_differences({"a": [1, 2]}, {"a": (1, 2)})) == []
 
 
 class TestFolder:
     def test_every_file_has_its_card_and_the_bytes_that_the_card_states(self):
         folder = ROOT / cards.FOLDER
         weights = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.safetensors")}
-        assert sorted(weights) == cards.names(ROOT)
-        assert all(cards.checked(name, ROOT) for name in cards.names(ROOT))
+        assert sorted(weights) == cards.list_names(ROOT)
+        assert all(cards.check_bytes(name, ROOT) for name in cards.list_names(ROOT))
         suffixes = {path.suffix for path in folder.rglob("*") if path.is_file() and path.name != "README.md"}
         assert suffixes <= {".safetensors", ".yaml"}
 
@@ -277,14 +272,14 @@ class TestFakes:
     def test_they_come_back_with_16_bits_for_their_generator_and_semantics_alone(self, drawn, tmp_path):
         parameters, before = loading.load(drawn, "tiny"), tensors_of(drawn / Paths("tiny").fakes)
         settings = parameters.fakes.model_copy(update={"published": "weights:fakes"})
-        card = cards.checked("fakes", drawn)
-        assert card.belongs_to == {name: cards.read(name, drawn).sha256 for name in SetOfFakes.needs}
+        card = cards.check_bytes("fakes", drawn)
+        assert card.belongs_to == {name: cards.read_card(name, drawn).sha256 for name in SetOfFakes.needs}
         assert card.size < 0.6 * (drawn / Paths("tiny").fakes).stat().st_size
-        assert trained_networks.drift(card, parameters) == []
+        assert weights_export.find_drift(card, parameters) == []
         adopted = {name: tmp_path / f"{name}.safetensors" for name in SetOfFakes.needs}
         for name, checkpoint in adopted.items():
             cls = discovery.load("backbones", name)
-            adoption.adopt(name, cls.architecture, parameters.backbones[name], {}, checkpoint, drawn)
+            pretrained.load_pretrained(name, cls.architecture, parameters.backbones[name], {}, checkpoint, drawn)
         fakes.adopt(settings, adopted, tmp_path / "fakes.safetensors", drawn)
         after = fakes.load(tmp_path / "fakes.safetensors", LatentSpace(adopted))
         assert torch.equal(after.codes, before["fakes.codes"].half().float())
@@ -297,7 +292,7 @@ class TestFakes:
     def test_another_count_or_truncation_is_refused_while_the_graph_is_planned(self, drawn):
         edit(drawn, {"fakes": {"published": "weights:fakes", "psi": 0.5}})
         with pytest.raises(ParameterError, match=r"fakes.*psi is 0\.5 here, and 0\.7 in the weights"):
-            adopted_networks.check(loading.load(drawn, "tiny"), drawn)
+            pretrained_networks.check_pretrained(loading.load(drawn, "tiny"), drawn)
 
     def test_they_are_exported_only_by_name(self, trained):
-        assert "fakes" not in cards.names(trained)
+        assert "fakes" not in cards.list_names(trained)

@@ -3,37 +3,42 @@
 import json
 
 import pytest
-import yaml
 
 from masquerade.params import overlays
 from masquerade.params.paths import Paths
-from masquerade.training import adoption, cards, checkpoints
+from masquerade.training import cards, checkpoints, pretrained
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 
 def test_exported_networks_replace_every_training_of_another_build(built):
     output = built.run("masquerade", "weights", "export")
-    names = cards.names(built.path)
+    names = cards.list_names(built.path)
     assert {"generator", "recognizer_a", "attribute_classifier", "riddle", "cao21"} <= set(names)
-    assert f"weights/: {sum(cards.read(name, built.path).size for name in names) / 1e6:.1f} MB of at most 150" in output
-    assert "figures of the backbones are the same" in output
-    assert cards.read("fit", built.path).quality["psnr"] > 0
+    assert (
+        f"weights/: {sum(cards.read_card(name, built.path).size for name in names) / 1e6:.1f} MB of at most 150"
+        in output
+    )
+    assert cards.read_card("fit", built.path).quality["psnr"] > 0
     assert "the file of its card" in built.run("masquerade", "weights", "check")
-    edit = yaml.safe_load(built.run("masquerade", "weights", "adopt"))
+    edit: dict = {}
+    for name in names:
+        if "." not in name:
+            room, module = cards.read_card(name, built.path).block.split(".")
+            edit.setdefault(room, {})[module] = {"published": f"weights:{name}"}
     built.edit_params(lambda tree: tree.update(overlays.overlay(tree, edit)), "scales/tiny.yaml")
     table = Paths("tiny").backbones_table
     built.snakemake("backbones", "train", table)
     for name in ("backbones/generator", "backbones/recognizer_b", "methods/riddle/0", "methods/cao21/0"):
         _, facts = checkpoints.load_checkpoint(built.path / f"checkpoints/tiny/{name}.safetensors")
-        card = cards.read(facts[adoption.ADOPTED]["name"], built.path)
-        assert facts[adoption.ADOPTED]["sha256"] == card.sha256
+        card = cards.read_card(facts[pretrained.PRETRAINED]["name"], built.path)
+        assert facts[pretrained.PRETRAINED]["sha256"] == card.sha256
     _, ablation = checkpoints.load_checkpoint(
         built.path / "checkpoints/tiny/ablations/ifadit/without_div/0.safetensors"
     )
-    assert adoption.ADOPTED not in ablation
+    assert pretrained.PRETRAINED not in ablation
     report = json.loads((built.path / "checkpoints/tiny/backbones/generator.json").read_text())
-    assert report["quality"] == cards.read("generator", built.path).quality
+    assert report["quality"] == cards.read_card("generator", built.path).quality
     page = (built.path / table).read_text()
     assert "`weights:generator`" in page
     assert "`riddle` (`weights:riddle`)" in page

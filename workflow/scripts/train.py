@@ -13,7 +13,7 @@ given = program.arguments(
 
 def work(run) -> None:
     from masquerade.core import discovery, own_weights
-    from masquerade.training import adoption, distributed
+    from masquerade.training import distributed, pretrained
 
     cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
     knobs = given.params.trained(given.method, given.ablation)
@@ -23,7 +23,7 @@ def work(run) -> None:
     job = program.training(given, run, cls.people, given.seed, base=given.base)
     with distributed.join_processes() as first:
         if weights:
-            adoption.adopt(weights, cls.architecture, knobs, job.backbones, job.checkpoint)
+            pretrained.load_pretrained(weights, cls.architecture, knobs, job.backbones, job.checkpoint)
         elif role:
             cls.convert_official(knobs, role, job.checkpoint)
         else:

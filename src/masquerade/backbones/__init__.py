@@ -82,8 +82,8 @@ class Backbone(ABC):
         """The published weight file to adopt, or None if the backbone is trained here.
 
         The parameter ``published`` names it: ``path``, ``path#sha256=<checksum>``, ``asset:<role>`` or
-        ``weights:<name>``. `check_published` checks the file, and `adoption` that of weights/. Raises AssetError for an
-        unknown role.
+        ``weights:<name>``. `check_published` checks the file, and `load_pretrained` that of weights/. Raises AssetError
+        for an unknown role.
         """
         if self.asset:
             return assets.path(self.asset)
@@ -151,9 +151,9 @@ class Backbone(ABC):
 
     def _adopt_weights(self, job: TrainingJob) -> cards.Card:
         """Write ``job.checkpoint`` from weights/, load it strictly, and return the card of the weights."""
-        from masquerade.training import adoption
+        from masquerade.training import pretrained
 
-        card = adoption.adopt(self.weights, self.architecture, self.params, job.backbones, job.checkpoint)
+        card = pretrained.load_pretrained(self.weights, self.architecture, self.params, job.backbones, job.checkpoint)
         try:
             self.load(job.checkpoint)
         except CheckpointError:

@@ -25,7 +25,7 @@ from masquerade.lineage import tracking
 from masquerade.params import loading, matrix, repository
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks, photograph_scale
+from masquerade.pipeline import photograph_scale, pretrained_networks
 
 PYTHONS = ((3, 11), (3, 12), (3, 13))  # the lock was installed and the tests were run on these
 LOCK, CUDA_LOCK = "requirements.lock", "requirements-cuda.lock"
@@ -224,7 +224,7 @@ def check_pipeline(root: Path, scale: str | None) -> Iterator[Check]:
     yield from check_assets(root, parameters)
     yield find_photograph_networks(needed=bool(parameters.terms))
     paths, seed = Paths(parameters.scale), parameters.seeds[0]
-    adopted = {network.block for network in adopted_networks.networks(parameters)}
+    adopted = {network.block for network in pretrained_networks.list_pretrained(parameters)}
     for kind, files in {
         "backbones": {name: paths.backbone.format(backbone=name) for name in parameters.backbones},
         "methods": {name: paths.method.format(method=name, seed=seed) for name in trained},
@@ -241,7 +241,7 @@ def find_photograph_networks(needed: bool) -> Check:
     try:
         random_face.files()
     except MasqueradeError as error:
-        remedy = f"{error} {adopted_networks.WITHOUT_CLONE}"
+        remedy = f"{error} {pretrained_networks.WITHOUT_CLONE}"
         return Check("networks for photographs", False, "not there", remedy, essential=needed)
     return Check("networks for photographs", True, f"{random_face.PACKAGE} {random_face.VERSION} ({random_face.TERMS})")
 

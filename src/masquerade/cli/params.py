@@ -40,11 +40,11 @@ def show(
 def check(root: Root = Path()) -> None:
     """Check params.yaml with the overlay of every scale."""
     from masquerade.params import loading, matrix
-    from masquerade.pipeline import adopted_networks
+    from masquerade.pipeline import pretrained_networks
 
     for scale in loading.list_scales(root):
         parameters = loading.load(root, scale)
-        problem = adopted_networks.package_problem(parameters)
+        problem = pretrained_networks.find_package_problem(parameters)
         typer.echo(f"{scale}: valid, {len(matrix.plan_cells(parameters))} cells{f'. {problem}' if problem else ''}")
 
 

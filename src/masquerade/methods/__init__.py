@@ -181,11 +181,11 @@ class Method(ABC):
 
         Raises AssetError if the file is missing or altered, and CheckpointError if it does not fit ``params``.
         """
-        from masquerade.training import adoption, checkpoints
+        from masquerade.training import checkpoints, pretrained
 
         path = assets.checked(role)
         network = cls.load_official(params, path)
-        checkpoints.save_checkpoint(checkpoint, {"network": network}, adoption.official(role, path))
+        checkpoints.save_checkpoint(checkpoint, {"network": network}, pretrained.describe_official(role, path))
 
     @classmethod
     def load_official(cls, params: Any, path: Path) -> "nn.Module":

@@ -16,7 +16,7 @@ from masquerade.params import loading, matrix, sharing
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import CELL, Paths, with_index
 from masquerade.params.slices import Slice
-from masquerade.pipeline import adopted_networks
+from masquerade.pipeline import pretrained_networks
 from masquerade.pipeline.paper_inputs import PaperInputs
 from masquerade.pipeline.rule_inputs import AttackerInputs, BackboneInputs, JudgeInputs, MethodInputs, PlannedFiles
 
@@ -64,7 +64,7 @@ class Graph:
         self.papers = PaperInputs(self.parameters, self.paths, self.all_cells, self.attempted)
         self.attackers = AttackerInputs(self.parameters, self.built, self.paths)
         self._check_train_set()
-        adopted_networks.check(self.parameters, root.resolve())
+        pretrained_networks.check_pretrained(self.parameters, root.resolve())
         rehearsal.declare(self.parameters.rehearsal)
         sharing.declare(self.parameters.private)
         seeding.declare_determinism(self.parameters.compute.deterministic)

@@ -17,7 +17,7 @@ from masquerade.methods.latent import SetOfFakes
 from masquerade.params import repository
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks
+from masquerade.pipeline import pretrained_networks
 from masquerade.training.cards import Card
 
 FOLDER = "adopted"
@@ -94,16 +94,16 @@ class _Finder:
         return self._adopted(path, f"methods.{name}", weights, params, backbones)
 
     def _adopted(self, path: str, block: str, weights: str, params: Settings, others: dict[str, Path]) -> Path | None:
-        from masquerade.training import adoption
+        from masquerade.training import pretrained
 
         if not weights:
             self.missing.append(path)
         if self.missing:
             return None
-        adopted_networks.check(self.parameters, self.root, block)
+        pretrained_networks.check_pretrained(self.parameters, self.root, block)
         keys = discovery.load(*block.split(".")).architecture
         checkpoint = self.folder / Path(path).relative_to(self.paths.checkpoints)
-        self.cards.append(adoption.adopt(weights, keys, params, others, checkpoint, self.root))
+        self.cards.append(pretrained.load_pretrained(weights, keys, params, others, checkpoint, self.root))
         return checkpoint
 
     def _fakes(self, backbones: dict[str, Path]) -> Path | None:
@@ -119,7 +119,7 @@ class _Finder:
         settings, seed = self.parameters.fakes, self.parameters.data_seed
         files = {name: backbones[name] for name in SetOfFakes.needs}
         if settings.published:
-            adopted_networks.check(self.parameters, self.root, adopted_networks.FAKES)
+            pretrained_networks.check_pretrained(self.parameters, self.root, pretrained_networks.FAKES)
             path = self.folder / "fakes.safetensors"
             self.cards.append(fakes.adopt(settings, files, path, self.root))
             return path

@@ -7,7 +7,7 @@ from masquerade.core import discovery
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import adopted_networks
+from masquerade.pipeline import pretrained_networks
 
 PHOTO = "photo"
 """The scale of the networks for photographs (docs/photo.md)."""
@@ -28,11 +28,11 @@ def chosen(root: Path, method: str, variant: str | None, scale: str | None) -> t
             return photo, _sentence(photo, method)
         parameters = loading.load(root)
         if method in photo.methods and parameters.scale != PHOTO:
-            networks = [lack for lack in absent if lack != adopted_networks.package_problem(photo)]
+            networks = [lack for lack in absent if lack != pretrained_networks.find_package_problem(photo)]
             advice = (
                 f"For {SIZE} pixels, it lacks {networks[0]}."
                 if networks
-                else f"`make photo` gives {SIZE} pixels. {adopted_networks.WITHOUT_CLONE}"
+                else f"`make photo` gives {SIZE} pixels. {pretrained_networks.WITHOUT_CLONE}"
             )
             return parameters, f"{_sentence(parameters, method)} {advice}"
         return parameters, _sentence(parameters, method)
@@ -52,7 +52,7 @@ def missing(root: Path, parameters: Parameters, method: str, variant: str | None
     if method not in parameters.methods:
         yield f"methods.{method}"
         return
-    if problem := adopted_networks.package_problem(parameters):
+    if problem := pretrained_networks.find_package_problem(parameters):
         yield problem
     paths = Paths(parameters.scale)
     needs = parameters.needs(method)
@@ -69,6 +69,6 @@ def missing(root: Path, parameters: Parameters, method: str, variant: str | None
         files[method] = pattern.format(method=method, variant=name, seed=parameters.seeds[0])
         weights[method] = parameters.weights(method, name)
     for network, file in files.items():
-        adopted = adopted_networks.files(weights.get(network, ""))
+        adopted = pretrained_networks.list_files(weights.get(network, ""))
         if not (root / file).is_file() and not (adopted and all((root / path).is_file() for path in adopted)):
             yield (adopted or [file])[0]

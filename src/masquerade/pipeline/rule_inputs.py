@@ -19,7 +19,7 @@ from masquerade.params import matrix
 from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import CODE, Paths, index, with_index
-from masquerade.pipeline import adopted_networks
+from masquerade.pipeline import pretrained_networks
 
 Names = Iterable[str] | Callable[[Any], Iterable[str]]
 """Names of modules, which may hold wildcards in braces; or the function of the wildcards that gives them."""
@@ -79,14 +79,14 @@ class BackboneInputs:
         """The files that replace the training of a backbone; [] if it is trained here."""
         adopted = discovery.load("backbones", backbone)(self.parameters.backbones[backbone])
         if adopted.weights:
-            return adopted_networks.files(adopted.weights)
+            return pretrained_networks.list_files(adopted.weights)
         if adopted.asset:
             return self.planned.asset(adopted.asset)
         return str(adopted.published) if adopted.published else []
 
     def fakes(self) -> list[str]:
         """The files that replace the drawing of the fakes; [] if they are drawn here."""
-        return adopted_networks.files(own_weights.name_of(self.parameters.fakes.published))
+        return pretrained_networks.list_files(own_weights.name_of(self.parameters.fakes.published))
 
     def checkpoints(self, backbones: Iterable[str]) -> list[str]:
         """The checkpoints of backbones."""
@@ -171,7 +171,7 @@ class MethodInputs:
         role = self.parameters.official(wildcards.method)
         if role and variant not in self.parameters.ablations(wildcards.method):
             return [self.planned.asset(role)]
-        return adopted_networks.files(self.parameters.weights(wildcards.method, variant))
+        return pretrained_networks.list_files(self.parameters.weights(wildcards.method, variant))
 
     def checkpoint(self, cell: Any) -> str | list[str]:
         """The checkpoint of a cell, [] if its method does not train. An ablation has its own."""

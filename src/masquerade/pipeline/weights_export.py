@@ -3,85 +3,166 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 from masquerade.core import discovery, files, fingerprints, own_weights
 from masquerade.core.errors import MasqueradeError, suggest_nearest
 from masquerade.lineage import crate, descriptions, provenance
+from masquerade.methods.latent import SetOfFakes
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline.trained_networks import Trained, networks, slice_of, terms_of
-from masquerade.training import adoption, cards, checkpoints, half_precision
+from masquerade.pipeline import pretrained_networks
+from masquerade.training import cards, checkpoints
 from masquerade.training.cards import Card, Data
-from masquerade.training.settings import TrainingJob
+from masquerade.training.pretrained import PRETRAINED, round_to_half, rounding_error
+
+TESTED = "test"
+"""The split that no training and no quality figure reads: its numbers of people are in no card."""
 
 
 @dataclass(frozen=True)
-class Exported:
-    """A network that was exported."""
+class TrainedNetwork:
+    """A network of a build that can be exported."""
 
-    trained: Trained
-    card: Card
-    loss: float
-    """The rounding error, as `half_precision.loss`."""
+    name: str
+    """Its name in weights/, after that of the scale's collection: ``photo/identity``."""
+    room: str
+    """``backbones`` or ``methods``; '' for the set of fakes."""
+    module: str
+    variant: str = ""
+    """The variant of an ablation."""
+
+    @property
+    def block(self) -> str:
+        """Its key in params.yaml."""
+        return f"{self.room}.{self.module}" if self.room else self.module
+
+    @property
+    def cls(self) -> Any:
+        """Its class."""
+        return discovery.load(self.room, self.module) if self.room else SetOfFakes
+
+    def needs(self, parameters: Parameters) -> tuple[str, ...]:
+        """The backbones that it was trained with."""
+        return parameters.needs(self.module) if self.room == "methods" else self.cls.needs
+
+    def checkpoint(self, paths: Paths, seed: int) -> str:
+        """The checkpoint of the build."""
+        if self.room == "backbones":
+            return paths.backbone.format(backbone=self.module)
+        if not self.room:
+            return paths.fakes
+        pattern = paths.ablation if self.variant else paths.method
+        return pattern.format(method=self.module, variant=self.variant, seed=seed)
+
+    def keys(self, train_on: str) -> tuple[str, ...]:
+        """The slice of the parameters that its training depends on."""
+        if not self.room:
+            return self.block, "data_seed", "image.size", f"datasets.{train_on}"
+        shared = ("data_seed", "people", "image.size", "matrix.train_on", f"datasets.{train_on}")
+        if self.room == "backbones":
+            return self.block, *shared
+        ablation = (f"{self.block}.ablations.{self.variant}",) if self.variant else ()
+        return f"{self.block}.params", *ablation, *shared
 
 
-def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] = ()) -> list[Exported]:
+def list_trained(parameters: Parameters) -> list[TrainedNetwork]:
+    """What a scale trains: backbones, each after those that it needs, methods with their ablations, and the fakes."""
+    needs = {name: discovery.load("backbones", name).needs for name in parameters.backbones}
+    ordered = [name for name in TopologicalSorter(needs).static_order() if name in needs]
+    folder = f"{parameters.collection}/" if parameters.collection else ""
+    result = [TrainedNetwork(f"{folder}{name}", "backbones", name) for name in ordered]
+    for name in parameters.methods:
+        if parameters.trains(name):
+            for variant in ("", *parameters.ablations(name)):
+                full = f"{folder}{name}.{variant}" if variant else f"{folder}{name}"
+                result.append(TrainedNetwork(full, "methods", name, variant))
+    return [*result, TrainedNetwork(f"{folder}{pretrained_networks.FAKES}", "", pretrained_networks.FAKES)]
+
+
+def select_parameters(parameters: Parameters, network: TrainedNetwork) -> dict[str, Any]:
+    """The parameters that the training of a network depends on, without what concerns the test split alone."""
+    train_on = parameters.matrix.train_on
+    values, dataset = parameters.slice(network.keys(train_on)), f"datasets.{train_on}"
+    return json.loads(json.dumps({**values, dataset: _drop_test(values[dataset])}))
+
+
+def _drop_test(tree: Any) -> Any:
+    if not isinstance(tree, Mapping):
+        return tree
+    return {key: _drop_test(value) for key, value in tree.items() if key != TESTED}
+
+
+def find_terms(parameters: Parameters, network: TrainedNetwork) -> str:
+    """The terms of use of a network, from the faces and the networks that it learned from; '' for none."""
+    itself = [network.module] if network.room == "backbones" else []
+    return parameters.terms_of([parameters.matrix.train_on], [*itself, *network.needs(parameters)])
+
+
+def find_drift(card: Card, parameters: Parameters) -> list[str]:
+    """How the parameters of the scale that trained a network differ from its card now, one line for each key."""
+    path = cards.card_path(card.name)
+    network = next((one for one in list_trained(parameters) if one.name == card.name), None)
+    if network is None:
+        return [f"{path}: scale {card.scale} has no network '{card.name}' any more."]
+    itself = f"{own_weights.PREFIX}{card.name}"  # which the scale that trained it may take from weights/ since
+    problems = [
+        f"{path}: {key} was {there} in the training, and scale {card.scale} has {here} now."
+        for key, there, here in cards.find_differences(card.parameters, select_parameters(parameters, network))
+        if here != itself
+    ]
+    terms = find_terms(parameters, network)
+    if (card.license, card.terms) != (crate.license_of_networks(terms), terms):
+        problems.append(
+            f"{path}: it states {card.license} ({card.terms or 'no terms'}), and what it learned from requires "
+            f"{crate.license_of_networks(terms)} ({terms or 'no terms'})."
+        )
+    return problems
+
+
+def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] = ()) -> list[tuple[Card, float]]:
     """Write the networks ``names`` of a finished build into weights/ of the repository at ``root``.
 
-    By default these are all backbones and methods; ablations are exported by name (``ifadit.without_img``).
-
-    Either all files are written or none. Raises MasqueradeError if a checkpoint or its record is missing, was itself
-    adopted, cannot be rounded, or if the files together would be larger than `cards.LIMIT`.
+    By default these are all backbones and methods; ablations are exported by name (``ifadit.without_img``). Either all
+    files are written or none. Returns the card and the `rounding_error` of each. Raises MasqueradeError if a checkpoint
+    or its record is missing or was itself pretrained, or if the files together would be larger than `cards.LIMIT`.
     """
     parameters = loading.load(root, scale)
-    known = networks(parameters)
-    if unknown := [name for name in names if name not in {trained.name for trained in known}]:
+    networks = list_trained(parameters)
+    if unknown := [name for name in names if name not in {network.name for network in networks}]:
+        hint = suggest_nearest(unknown[0], (network.name for network in networks))
+        raise MasqueradeError(f"Scale {parameters.scale} has no network '{unknown[0]}'. {hint}")
+    chosen = [one for one in networks if (one.name in names if names else one.room and not one.variant)]
+    checkpoint_files = [one.checkpoint(Paths(parameters.scale), parameters.seeds[0]) for one in chosen]
+    if missing := [path for path in checkpoint_files if not (root / path).is_file()]:
         raise MasqueradeError(
-            f"Scale {parameters.scale} has no network '{unknown[0]}'. "
-            f"{suggest_nearest(unknown[0], (one.name for one in known))}"
+            f"{len(missing)} of {len(chosen)} networks of scale {parameters.scale} are not built (the first: "
+            f"{missing[0]}). Run `snakemake all --config scale={parameters.scale}`, or name the networks to export."
         )
-    chosen = [one for one in known if (one.name in names if names else one.room and not one.variant)]
-    _check_built(root, parameters, chosen)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         exporter = _Exporter(root, parameters, Path(place))
-        exported = [exporter.export(trained) for trained in chosen]
-        _check_size(root, exported)
+        exported = [exporter.export(network) for network in chosen]
+        _check_size(root, [card for card, _ in exported])
         for file in sorted(Path(place).iterdir()):
             with files.write_atomically(root / cards.FOLDER / parameters.collection / file.name) as temporary:
                 shutil.move(file, temporary)
     return exported
 
 
-def _check_built(root: Path, parameters: Parameters, chosen: Sequence[Trained]) -> None:
-    paths, seed = Paths(parameters.scale), parameters.seeds[0]
-    files = [trained.checkpoint(paths, seed) for trained in chosen]
-    if missing := [path for path in files if not (root / path).is_file()]:
+def _check_size(root: Path, exported: Sequence[Card]) -> None:
+    sizes = {name: cards.read_card(name, root).size for name in cards.list_names(root)}
+    sizes |= {card.name: card.size for card in exported}
+    largest = max(sizes, key=lambda name: sizes[name])
+    if sizes[largest] > cards.LARGEST or sum(sizes.values()) > cards.LIMIT:
         raise MasqueradeError(
-            f"{len(missing)} of {len(files)} networks of scale {parameters.scale} are not built (the first: "
-            f"{missing[0]}). Run `snakemake all --config scale={parameters.scale}`, or name the networks to export."
-        )
-
-
-def _check_size(root: Path, exported: Sequence[Exported]) -> None:
-    sizes = {one.card.name: one.card.size for one in exported}
-    kept = {name: cards.read(name, root).size for name in cards.names(root) if name not in sizes}
-    total = sum((*sizes.values(), *kept.values()))
-    if large := [name for name, size in sizes.items() if size > cards.LARGEST]:
-        raise MasqueradeError(
-            f"{cards.weights_path(large[0])} would have {sizes[large[0]] / 1e6:.1f} MB, and a file of {cards.FOLDER}/ "
-            f"has at most {cards.LARGEST / 1e6:g} MB. Make the network smaller."
-        )
-    if total > cards.LIMIT:
-        largest = sorted((*sizes.items(), *kept.items()), key=lambda item: -item[1])[:3]
-        listed = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in largest)
-        raise MasqueradeError(
-            f"The weights would have {total / 1e6:.1f} MB together, and {cards.FOLDER}/ lies in git with at most "
-            f"{cards.LIMIT / 1e6:g} MB. The largest: {listed}. Export fewer networks, or make these smaller."
+            f"The weights would have {sum(sizes.values()) / 1e6:.1f} MB together, the largest, {largest}, "
+            f"{sizes[largest] / 1e6:.1f}. {cards.FOLDER}/ lies in git: at most {cards.LIMIT / 1e6:g} MB together and "
+            f"{cards.LARGEST / 1e6:g} in one file. Export fewer networks, or make these smaller."
         )
 
 
@@ -92,48 +173,42 @@ class _Exporter:
         self.root, self.parameters, self.folder = root, parameters, folder
         self.paths = Paths(parameters.scale)
         self._sha256: dict[str, str] = {}
-        self._people = _people(parameters)
+        self._people = describe_people(parameters)
 
-    def export(self, trained: Trained) -> Exported:
-        seed = self.parameters.seeds[0] if trained.room == "methods" else self.parameters.data_seed
-        checkpoint = trained.checkpoint(self.paths, self.parameters.seeds[0])
+    def export(self, network: TrainedNetwork) -> tuple[Card, float]:
+        """Write one network. Returns its card and its rounding error."""
+        checkpoint = network.checkpoint(self.paths, self.parameters.seeds[0])
         path = self.root / checkpoint
-        record = self._record(checkpoint)
+        record = self._read_record(checkpoint)
         parts, facts = checkpoints.load_checkpoint(path)
-        if published := self._published(trained, facts):
-            raise MasqueradeError(
-                f"{checkpoint} was not trained at scale {self.parameters.scale}: it was adopted from {published}, and "
-                f"{cards.FOLDER}/ holds networks that were trained with this program alone. Export from the scale that "
-                f"trains it, or set {trained.block}.published to '' and build this one again."
-            )
+        self._refuse_pretrained(network, facts)
         tensors = {f"{part}.{key}": tensor for part, group in parts.items() for key, tensor in group.items()}
         buffers = checkpoints.buffers_of(path)
-        exact = buffers if trained.room else []  # the codes and features of fakes are buffers, and are rounded
-        rounded = half_precision.rounded(tensors, exact, path)
-        ties = {name: md5 for name in trained.needs(self.parameters) if (md5 := facts.get(name))}
-        if not trained.room:  # the file states the generator, and the features are those of this semantics network
+        # the codes and features of fakes are buffers, and are rounded
+        rounded = round_to_half(tensors, buffers if network.room else [])
+        ties = {name: md5 for name in network.needs(self.parameters) if (md5 := facts.get(name))}
+        if not network.room:  # the file states the generator, and the features are those of this semantics network
             ties["semantics"] = fingerprints.md5(self.root / self.paths.backbone.format(backbone="semantics"))
-        file = self.folder / cards.weights_path(trained.name).name
-        facts = {key: value for key, value in facts.items() if key not in ties}
-        checkpoints.write(file, rounded, facts, buffers)
-        self._sha256[trained.name] = fingerprints.sha256(file)
-        quality, quality_of = self._quality(trained)
-        terms = terms_of(self.parameters, trained)
+        file = self.folder / cards.weights_path(network.name).name
+        checkpoints.write(file, rounded, {key: value for key, value in facts.items() if key not in ties}, buffers)
+        self._sha256[network.name] = fingerprints.sha256(file)
+        quality, quality_of = self._read_quality(network)
+        terms = find_terms(self.parameters, network)
         card = Card(
-            name=trained.name,
-            what=self._what(trained),
-            source=getattr(trained.cls, "source", "") or trained.cls.paper,
-            block=trained.block,
+            name=network.name,
+            what=self._describe(network),
+            source=getattr(network.cls, "source", "") or network.cls.paper,
+            block=network.block,
             license=crate.license_of_networks(terms),
             terms=terms,
             scale=self.parameters.scale,
             data=Data(
-                dataset=self.parameters.matrix.train_on, people=self._people, group=trained.cls.people,
+                dataset=self.parameters.matrix.train_on, people=self._people, group=network.cls.people,
                 image_size=self.parameters.image.size,
             ),
-            parameters=slice_of(self.parameters, trained),
-            seed=seed,
-            belongs_to={name: self._tied(trained, name, md5) for name, md5 in ties.items()},
+            parameters=select_parameters(self.parameters, network),
+            seed=self.parameters.seeds[0] if network.room == "methods" else self.parameters.data_seed,
+            belongs_to={name: self._find_tie(network, name, md5) for name, md5 in ties.items()},
             commit=record["commit"],
             hours=round(record["seconds"] / 3600, 3),
             machine=descriptions.describe_machine(record["machine"]),
@@ -143,27 +218,33 @@ class _Exporter:
             tensors=len(rounded),
             numbers=sum(tensor.numel() for tensor in rounded.values()),
             size=file.stat().st_size,
-            sha256=self._sha256[trained.name],
+            sha256=self._sha256[network.name],
         )  # fmt: skip
-        cards.write(card, self.folder)
-        return Exported(trained, card, half_precision.loss(tensors.values(), rounded.values()))
+        cards.write_card(card, self.folder)
+        return card, rounding_error(tensors.values(), rounded.values())
 
-    def _published(self, trained: Trained, facts: Mapping[str, Any]) -> str:
-        """What replaced the training of a network, as ``published`` names it; '' if it was trained."""
-        if trained.room == "backbones":
-            return self._report(trained)["published"]
-        name = facts.get(adoption.ADOPTED, {}).get("name", "")
-        return name if not name or own_weights.role_of(name) else f"{own_weights.PREFIX}{name}"
+    def _refuse_pretrained(self, network: TrainedNetwork, facts: Mapping[str, Any]) -> None:
+        """Raises MasqueradeError if a file of weights/ or an official one replaced the training of a network."""
+        if network.room == "backbones":
+            source = self._read_report(network)["published"]
+        else:
+            name = facts.get(PRETRAINED, {}).get("name", "")
+            source = name if not name or own_weights.role_of(name) else f"{own_weights.PREFIX}{name}"
+        if source:
+            raise MasqueradeError(
+                f"{network.name} was not trained at scale {self.parameters.scale}: its weights are from {source}, and "
+                f"{cards.FOLDER}/ holds networks that were trained with this program alone. Export from the scale that "
+                f"trains it, or set {network.block}.published to '' and build this one again."
+            )
 
-    def _report(self, trained: Trained) -> dict[str, Any]:
+    def _read_report(self, network: TrainedNetwork) -> dict[str, Any]:
         """The report of a backbone, with its figures."""
-        file = self.root / self.paths.backbone_quality.format(backbone=trained.module)
-        return json.loads(file.read_text(encoding="utf-8"))
+        return files.read_json(self.root / self.paths.backbone_quality.format(backbone=network.module))
 
-    def _record(self, checkpoint: str) -> dict[str, Any]:
+    def _read_record(self, checkpoint: str) -> dict[str, Any]:
         """The circumstances of the job that wrote a checkpoint."""
         file = self.root / provenance.circumstances_path(checkpoint)
-        record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"outputs": {}}
+        record = files.read_json(file) if file.is_file() else {"outputs": {}}
         if record["outputs"].get(checkpoint) != fingerprints.md5(self.root / checkpoint):
             raise MasqueradeError(
                 f"{checkpoint} has no record of its training in {provenance.FOLDER} (commit, time, machine), or the "
@@ -172,72 +253,45 @@ class _Exporter:
             )
         return record
 
-    def _tied(self, trained: Trained, backbone: str, md5: str) -> str:
+    def _find_tie(self, network: TrainedNetwork, backbone: str, md5: str) -> str:
         """The SHA-256 of the weight file of a backbone that the network was trained with."""
         checkpoint = self.root / self.paths.backbone.format(backbone=backbone)
-        if fingerprints.md5(checkpoint) != md5:
-            raise MasqueradeError(
-                f"{trained.name} was trained with another {backbone} than the one of this build. Run `snakemake all "
-                f"--config scale={self.parameters.scale}`, and export again."
-            )
-        if adopted := checkpoints.load_checkpoint(checkpoint)[1].get(adoption.ADOPTED):
-            return adopted["sha256"]
-        name = cards.beside(trained.name, backbone)
-        if name in self._sha256:
-            return self._sha256[name]
-        if name not in cards.names(self.root) or (card := cards.checked(name, self.root)).checkpoint != md5:
-            raise MasqueradeError(
-                f"{trained.name} belongs to the {backbone} of this build, whose weights are not in {cards.FOLDER}/. "
-                f"Export both: `masquerade weights export {name} {trained.name}`."
-            )
-        return card.sha256
+        name = cards.name_beside(network.name, backbone)
+        if fingerprints.md5(checkpoint) == md5:
+            if source := checkpoints.load_checkpoint(checkpoint)[1].get(PRETRAINED):
+                return source["sha256"]
+            if name in self._sha256:
+                return self._sha256[name]
+            if name in cards.list_names(self.root) and (card := cards.check_bytes(name, self.root)).checkpoint == md5:
+                return card.sha256
+        raise MasqueradeError(
+            f"{network.name} belongs to another {backbone} than the one of this build, or its weights are not in "
+            f"{cards.FOLDER}/. Run `snakemake all --config scale={self.parameters.scale}`, and export both: "
+            f"`masquerade weights export {name} {network.name}`."
+        )
 
-    def _what(self, trained: Trained) -> str:
+    def _describe(self, network: TrainedNetwork) -> str:
         """The network in words."""
-        ablation = f", ablation {trained.variant}" if trained.variant else ""
-        stand_in = ", a latent stand-in" if trained.module in self.parameters.latent_stand_ins else ""
-        return f"{trained.cls.title}{ablation}{stand_in}"
+        ablation = f", ablation {network.variant}" if network.variant else ""
+        stand_in = ", a latent stand-in" if network.module in self.parameters.latent_stand_ins else ""
+        return f"{network.cls.title}{ablation}{stand_in}"
 
-    def _quality(self, trained: Trained) -> tuple[dict[str, float], str]:
+    def _read_quality(self, network: TrainedNetwork) -> tuple[dict[str, float], str]:
         """The figures of a network and the people on whom they were measured."""
         dataset = self.parameters.matrix.train_on
-        if trained.room == "backbones":
-            return self._report(trained)["quality"], f"validation people of {dataset}"
-        if not trained.room:
+        if network.room == "backbones":
+            return self._read_report(network)["quality"], f"validation people of {dataset}"
+        if not network.room:
             return {}, "not measured: faces of nobody"
-        variant = trained.variant or next(iter(self.parameters.methods[trained.module].variants))
+        variant = network.variant or next(iter(self.parameters.methods[network.module].variants))
         file = self.root / self.paths.scores
-        scores = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        figures = scores.get(dataset, {}).get(f"{trained.module}/{variant}", {})
+        scores = files.read_json(file) if file.is_file() else {}
+        figures = scores.get(dataset, {}).get(f"{network.module}/{variant}", {})
         where = f"variant {variant}, test people of {dataset} ({self.paths.scores})"
         return figures, where if figures else "not measured: a method has no figures before its pictures are measured"
 
 
-def _people(parameters: Parameters) -> str:
+def describe_people(parameters: Parameters) -> str:
     """The people of the training set in words."""
     cls = discovery.load("faces", parameters.matrix.train_on)
     return f"{cls.title}: {cls.shows}"
-
-
-def rounding_losses(
-    exported: Sequence[Exported], parameters: Parameters, root: Path = Path()
-) -> Iterator[tuple[str, str, float, float]]:
-    """(backbone, figure, of the checkpoint, of the rounded weights) of each exported backbone, measured again here."""
-    exported_names = {one.card.name for one in exported}
-    with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
-        written = {name: Path(place, f"{name}.safetensors") for name in parameters.backbones}
-        for trained in networks(parameters):
-            name = trained.module
-            if trained.room != "backbones" or trained.name not in cards.names(root):
-                continue
-            backbone = trained.cls(parameters.backbones[name])
-            job = TrainingJob(
-                faces=root / Paths(parameters.scale).faces.format(dataset=parameters.matrix.train_on),
-                backbones=written, checkpoint=written[name], state=Path(place, "state.pt"), seed=parameters.data_seed,
-                threads=1, log=lambda *_: None, picture=lambda *_: None, people=trained.cls.people,
-            )  # fmt: skip
-            card = adoption.adopt(trained.name, backbone.architecture, backbone.params, written, written[name], root)
-            if trained.name in exported_names:
-                after = backbone.quality(job)
-                for figure, before in card.quality.items():
-                    yield name, figure, before, after[figure]

@@ -1,6 +1,13 @@
 """The cards of the weight files in weights/: one YAML file beside each, with its origin, its parameters and its hash.
 
-`half_precision` reads the weight files. This module needs no torch, so that the graph can be planned with it.
+`pretrained` reads the weight files. This module needs no torch, so that the graph can be planned with it. A card:
+
+    name: riddle
+    block: methods.riddle
+    scale: evening
+    parameters: {methods.riddle.params: {groups: [4, 4, 6], width: 64, ...}, data_seed: 0, ...}
+    belongs_to: {generator: bb5d1aa774ec...}       # SHA-256 of weights/generator.safetensors
+    sha256: 51edc78ad977...                        # of weights/riddle.safetensors
 """
 
 from collections.abc import Iterator, Mapping
@@ -91,64 +98,50 @@ def card_path(name: str) -> Path:
     return FOLDER / f"{name}.yaml"
 
 
-def names(root: Path = Path()) -> list[str]:
+def list_names(root: Path = Path()) -> list[str]:
     """The names of all cards of the repository at ``root``, sorted."""
-    found = (root / FOLDER).rglob("*.yaml")
-    return sorted(path.relative_to(root / FOLDER).with_suffix("").as_posix() for path in found)
+    paths = (root / FOLDER).rglob("*.yaml")
+    return sorted(path.relative_to(root / FOLDER).with_suffix("").as_posix() for path in paths)
 
 
-def of(collection: str, root: Path = Path()) -> list[str]:
-    """Those of `names` that lie in the folder ``collection`` of weights/; '': those in no folder."""
-    return [name for name in names(root) if name.rpartition("/")[0] == collection]
-
-
-def beside(name: str, other: str) -> str:
+def name_beside(name: str, other: str) -> str:
     """The name of the network ``other`` in the folder of ``name``: photo/falco, identity -> photo/identity."""
     folder, slash, _ = name.rpartition("/")
     return f"{folder}{slash}{other}"
 
 
-def read(name: str, root: Path = Path()) -> Card:
+def read_card(name: str, root: Path = Path()) -> Card:
     """The card of a weight file. Raises CheckpointError if it is missing or damaged."""
     path = card_path(name)
     if not (root / path).is_file():
         raise CheckpointError(
             f"'{own_weights.PREFIX}{name}' needs {weights_path(name)} and {path}, and {path} is missing. "
-            f"{suggest_nearest(name, names(root))} Correct the parameter `published`, restore the files with `git "
-            f"checkout -- {FOLDER}`, or set it to '' and build the scale (`make reproduce`), which trains the "
-            "network then."
+            f"{suggest_nearest(name, list_names(root))} Correct the parameter `published`, restore the files with `git "
+            f"checkout -- {FOLDER}`, or set it to '' and build the scale (`make reproduce`), which trains the network "
+            "then."
         )
     try:
         return Card(**overlays.read_yaml(root / path))
-    except (ValidationError, ParameterError) as error:
-        reasons = (
-            "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-            if isinstance(error, ValidationError)
-            else str(error)
-        )
+    except ValidationError as error:
+        reasons = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         raise CheckpointError(f"{path} is not the card of a weight file ({reasons}). {AGAIN}.") from error
 
 
-def checked(name: str, root: Path = Path()) -> Card:
+def check_bytes(name: str, root: Path = Path()) -> Card:
     """The card of a weight file whose bytes are those that the card states. Raises CheckpointError."""
-    card, path = read(name, root), weights_path(name)
+    card, path = read_card(name, root), weights_path(name)
     if not (root / path).is_file():
         raise CheckpointError(f"{path} is missing; its card {card_path(name)} is there. {AGAIN}.")
-    size = (root / path).stat().st_size
-    if size < card.size:
-        raise CheckpointError(
-            f"{path} is cut: it has {size} bytes, and its card {card_path(name)} states {card.size}. {AGAIN}."
-        )
     digest = fingerprints.sha256(root / path)
     if digest != card.sha256:
         raise CheckpointError(
-            f"{path} is altered, or it is another file: its SHA-256 is {digest}, and its card {card_path(name)} states "
+            f"{path} is cut, altered or another file: its SHA-256 is {digest}, and its card {card_path(name)} states "
             f"{card.sha256}. {AGAIN}."
         )
     return card
 
 
-def write(card: Card, folder: Path) -> None:
+def write_card(card: Card, folder: Path) -> None:
     """Write a card into ``folder``."""
     text = yaml.safe_dump(
         card.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=118, default_flow_style=None
@@ -156,57 +149,43 @@ def write(card: Card, folder: Path) -> None:
     files.write_text(folder / card_path(card.name).name, text)
 
 
-def differences(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def find_differences(recorded: Any, current: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
     """(dotted key, value of the card, value now) of each parameter that is not the same. A missing one is None."""
-    yield from _differences("", recorded, current)
-
-
-def _differences(key: str, recorded: Any, current: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(recorded, Mapping) and isinstance(current, Mapping):
         for name in dict.fromkeys((*recorded, *current)):
-            inner = f"{key}.{name}".strip(".")
-            yield from _differences(inner, recorded.get(name, MISSING), current.get(name, MISSING))
-    elif _plain(recorded) != _plain(current):
-        yield key, _plain(recorded), _plain(current)
-
-
-def _plain(value: Any) -> Any:
-    """A value as a card holds it: sequences are lists, MISSING is None."""
-    return None if value is MISSING else list(value) if isinstance(value, tuple) else value
-
-
-def misfits(card: Card, keys: tuple[str, ...], params: Settings) -> list[tuple[str, Any, Any]]:
-    """(key, value of the weights, value here) of each part of a network's architecture that is not the same.
-
-    ``keys``: those of the architecture. ``params``: the parameters of the network at a scale.
-    """
-    blocks = _block(card), params.model_dump(mode="json")
-    before, now = ({key: find_value(block, key) for key in keys} for block in blocks)
-    return list(differences(before, now))
-
-
-def _block(card: Card) -> dict[str, Any]:
-    """The parameters of the network in its card: those of a backbone, or of a method with those of an ablation."""
-    if card.block in card.parameters:
-        return card.parameters[card.block]
-    knobs = card.parameters.get(f"{card.block}.params", {})
-    ablations = [value for key, value in card.parameters.items() if key.startswith(f"{card.block}.ablations.")]
-    return overlay(knobs, ablations[0]) if ablations else knobs
-
-
-def _text(value: Any) -> str:
-    return "missing" if value is None else str(value)
+            yield from find_differences(recorded.get(name), current.get(name), f"{key}.{name}".strip("."))
+        return
+    recorded, current = (list(value) if isinstance(value, tuple) else value for value in (recorded, current))
+    if recorded != current:
+        yield key, recorded, current
 
 
 def check_fit(card: Card, keys: tuple[str, ...], params: Settings) -> None:
-    """Raises ParameterError naming each part of the architecture in which the weights differ from ``params``."""
+    """Raises ParameterError naming each part of the architecture in which the weights differ from ``params``.
+
+    ``keys``: those of the architecture. ``params``: the parameters of the network at a scale.
+    """
+    blocks = _select_block(card), params.model_dump(mode="json")
+    before, now = (
+        {key: None if (value := find_value(block, key)) is MISSING else value for key in keys} for block in blocks
+    )
     problems = [
-        f"{key} is {_text(here)} here, and {_text(there)} in the weights"
-        for key, there, here in misfits(card, keys, params)
+        f"{key} is {'missing' if here is None else here} here, and {'missing' if there is None else there} in the "
+        "weights"
+        for key, there, here in find_differences(before, now)
     ]
     if problems:
         raise ParameterError(
             f"'{own_weights.PREFIX}{card.name}' does not fit the parameters of this scale ({card.block}): "
-            f"{'; '.join(problems)}. Set these keys to the values of the weights (`masquerade weights adopt` prints "
-            f"them), or set `published` of {card.block} to '' to train the network."
+            f"{'; '.join(problems)}. Set these keys to the values of the weights, or set `published` of {card.block} "
+            "to '' to train the network."
         )
+
+
+def _select_block(card: Card) -> dict[str, Any]:
+    """The parameters of the network in its card: those of a backbone, or of a method with those of an ablation."""
+    if card.block in card.parameters:
+        return card.parameters[card.block]
+    params = card.parameters.get(f"{card.block}.params", {})
+    ablations = [value for key, value in card.parameters.items() if key.startswith(f"{card.block}.ablations.")]
+    return overlay(params, ablations[0]) if ablations else params

@@ -20,7 +20,7 @@ from masquerade.backbones.generator import HeadSettings
 from masquerade.core import seeding
 from masquerade.networks.mobile_stylegan import CHANNELS, LARGE, LEVELS, SIZE, STYLE, MobileStyleGAN, inverse_haar
 from masquerade.networks.openvino_ir import Graph
-from masquerade.training import checkpoints, half_precision, precision
+from masquerade.training import checkpoints, precision, pretrained
 
 
 class Own(nn.Module):
@@ -59,7 +59,7 @@ def without_head() -> MobileStyleGAN:
 
 def with_head(path: Path) -> MobileStyleGAN:
     """The generator with the head of a checkpoint or of a file of weights/, frozen. Raises CheckpointError."""
-    tensors, _ = half_precision.read(path)
+    tensors, _ = pretrained.read_weights(path)
     return build({name.removeprefix("generator."): tensor for name, tensor in tensors.items()}, path)
 
 

@@ -23,7 +23,7 @@ from masquerade.methods._disentanglement.settings import DisentanglementSettings
 from masquerade.networks.discriminators import Heads, Projection
 from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.networks.patchgan import MultiScaleDiscriminator
-from masquerade.training import adoption
+from masquerade.training import pretrained
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -247,7 +247,7 @@ def _load_same_training(base: Path, digest: str, network: nn.Module) -> bool:
     The graph gives a base only if its parameters are the same. Weights of weights/ learned from other people.
     """
     saved = Saved(base)
-    same = saved.facts.get("training") == digest or adoption.ADOPTED in saved.facts
+    same = saved.facts.get("training") == digest or pretrained.PRETRAINED in saved.facts
     if same:
         saved.frozen("network", network)
     return same

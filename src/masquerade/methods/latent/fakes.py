@@ -14,7 +14,7 @@ from masquerade.methods.latent import SetOfFakes
 from masquerade.methods.latent.codes import Table
 from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.params.blocks import FakesSettings
-from masquerade.training import adoption, checkpoints
+from masquerade.training import checkpoints, pretrained
 from masquerade.training.cards import Card
 
 
@@ -60,9 +60,9 @@ def write(space: LatentSpace, output: Path, count: int, psi: float, seed: int) -
 
 
 def adopt(settings: FakesSettings, backbones: Mapping[str, Path], output: Path, root: Path = Path()) -> Card:
-    """Write the published set of fakes of weights/, and return its card. Raises as `adoption.adopt`."""
+    """Write the published set of fakes of weights/, and return its card. Raises as `load_pretrained`."""
     name = own_weights.name_of(settings.published)
-    return adoption.adopt(name, SetOfFakes.architecture, settings, backbones, output, root)
+    return pretrained.load_pretrained(name, SetOfFakes.architecture, settings, backbones, output, root)
 
 
 def load(path: Path, space: LatentSpace) -> Fakes:

@@ -1,9 +1,8 @@
-"""The networks of a scale that are adopted from weights/, and the check that they fit the parameters of the scale."""
+"""The networks that a scale takes from weights/, and the check that they fit the parameters of the scale."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from masquerade.assets import random_face
 from masquerade.core import discovery
@@ -26,7 +25,7 @@ WITHOUT_CLONE = (
 
 @dataclass(frozen=True)
 class Network:
-    """A network that is adopted."""
+    """A network that a scale takes from weights/."""
 
     block: str
     """Its key in params.yaml: ``backbones.generator``, ``methods.riddle``."""
@@ -40,8 +39,8 @@ class Network:
     """The seeds with which a training would run."""
 
 
-def networks(parameters: Parameters) -> Iterator[Network]:
-    """The backbones, methods, ablations and fakes of a scale that are adopted."""
+def list_pretrained(parameters: Parameters) -> Iterator[Network]:
+    """The backbones, methods, ablations and fakes of a scale that are taken from weights/."""
     for name, params in parameters.backbones.items():
         backbone = discovery.load("backbones", name)(params)
         if backbone.weights:
@@ -59,13 +58,13 @@ def networks(parameters: Parameters) -> Iterator[Network]:
         yield Network(FAKES, weights, SetOfFakes.architecture, parameters.fakes, False, (parameters.data_seed,))
 
 
-def files(name: str) -> list[str]:
+def list_files(name: str) -> list[str]:
     """The files of a network in weights/, for the inputs of a job; [] for the name ''."""
     return [cards.weights_path(name).as_posix(), cards.card_path(name).as_posix()] if name else []
 
 
-def package_problem(parameters: Parameters) -> str:
-    """What is wrong with the package whose generator a scale adopts; '' if nothing is, or it adopts none."""
+def find_package_problem(parameters: Parameters) -> str:
+    """What is wrong with the package whose generator a scale takes; '' if nothing is, or it takes none."""
     if getattr(parameters.backbones.get("generator"), "published", "") != random_face.PUBLISHED:
         return ""
     try:
@@ -75,61 +74,35 @@ def package_problem(parameters: Parameters) -> str:
     return ""
 
 
-def check(parameters: Parameters, root: Path = Path(), block: str = "") -> None:
+def check_pretrained(parameters: Parameters, root: Path = Path(), block: str = "") -> None:
     """Raises ParameterError with one paragraph for each network of weights/ that is missing or does not fit.
 
     ``block``: the key of the networks to check; '' checks all of the scale.
     """
-    problems = [problem] if block in ("", "backbones.generator") and (problem := package_problem(parameters)) else []
-    known = {network.block: network for network in networks(parameters)}
-    for network in networks(parameters):
+    problem = find_package_problem(parameters) if block in ("", "backbones.generator") else ""
+    problems = [problem] if problem else []
+    by_block = {network.block: network for network in list_pretrained(parameters)}
+    for network in list_pretrained(parameters):
         if block not in ("", network.block):
             continue
+        path = cards.weights_path(network.weights)
         try:
-            card = cards.read(network.weights, root)
-            if not (root / cards.weights_path(network.weights)).is_file():
-                if root == repository.CARRIED:
-                    raise CheckpointError(f"{cards.weights_path(network.weights)} is in a clone alone (--root).")
-                cards.checked(network.weights, root)
+            card = cards.read_card(network.weights, root)
+            if not (root / path).is_file() and root == repository.CARRIED:
+                raise CheckpointError(f"{path} is in a clone alone (--root).")
+            if not (root / path).is_file():
+                cards.check_bytes(network.weights, root)  # says what to do
             if card.block == network.block:
                 cards.check_fit(card, network.architecture, network.params)
-            problems += _problems(card, network, parameters, known, root)
+            problems += _find_problems(card, network, parameters, by_block, root)
         except MasqueradeError as error:
             problems.append(f"{network.block}: {error}")
     if problems:
         raise ParameterError("\n".join(dict.fromkeys(problems)))
 
 
-def edit(parameters: Parameters, root: Path = Path()) -> dict[str, dict[str, Any]]:
-    """What an overlay must set so that its scale adopts every network of weights/, as the tree of the overlay."""
-    tree: dict[str, dict[str, Any]] = {}
-    for name in cards.of(parameters.collection, root):
-        card = cards.read(name, root)
-        if card.block == FAKES:
-            tree[FAKES] = {**card.parameters[FAKES], "published": f"{PREFIX}{name}"}
-            continue
-        room, module = card.block.split(".")
-        block = getattr(parameters, room).get(module)
-        if block is None:
-            continue
-        network = tree.setdefault(room, {}).setdefault(module, {})
-        variant = name.partition(".")[2]
-        if variant:
-            network.setdefault("published_ablations", {})[variant] = f"{PREFIX}{name}"
-            continue
-        network["published"] = f"{PREFIX}{name}"
-        params = block if room == "backbones" else block.params
-        for key, there, _ in cards.misfits(card, discovery.load(room, module).architecture, params):
-            *outer, last = key.split(".") if room == "backbones" else ("params", *key.split("."))
-            place = network
-            for part in outer:
-                place = place.setdefault(part, {})
-            place[last] = there
-    return tree
-
-
-def _problems(
-    card: Card, network: Network, parameters: Parameters, known: Mapping[str, Network], root: Path
+def _find_problems(
+    card: Card, network: Network, parameters: Parameters, by_block: Mapping[str, Network], root: Path
 ) -> Iterator[str]:
     weights, own = f"'{PREFIX}{card.name}'", f"set {network.block}.published to '' to train the network"
     if card.block != network.block:
@@ -148,17 +121,17 @@ def _problems(
             f"{', '.join(map(str, others))} (seeds, data_seed). List only {card.seed} there, or {own}."
         )
     for backbone, sha256 in card.belongs_to.items():
-        other = known.get(f"backbones.{backbone}")
-        if other is None or _sha256(other.weights, root) != sha256:
-            needed = f"{PREFIX}{cards.beside(card.name, backbone)}"
+        other = by_block.get(f"backbones.{backbone}")
+        if other is None or _read_sha256(other.weights, root) != sha256:
+            needed = f"{PREFIX}{cards.name_beside(card.name, backbone)}"
             yield (
                 f"{network.block}: {weights} belongs to '{needed}' and works with no other network. "
                 f"Set backbones.{backbone}.published to '{needed}', or {own}."
             )
 
 
-def _sha256(name: str, root: Path) -> str:
+def _read_sha256(name: str, root: Path) -> str:
     try:
-        return cards.read(name, root).sha256
+        return cards.read_card(name, root).sha256
     except CheckpointError:  # it has a paragraph of its own
         return ""
