@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from masquerade.core import discovery
 from masquerade.core.images import to_float
-from masquerade.faces.rendered.base import render
+from masquerade.faces.rendered import render
 from masquerade.judges.attributes import AgeGender
 from masquerade.judges.detectors import Mtcnn
 from masquerade.judges.dlib_face import DlibFace

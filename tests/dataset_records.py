@@ -7,7 +7,7 @@ import numpy as np
 
 from drawnpeople.shot import Conditions
 from masquerade.core import discovery
-from masquerade.faces.rendered.base import render
+from masquerade.faces.rendered import render
 from masquerade.params import blocks, overlays
 
 SIZE = 64

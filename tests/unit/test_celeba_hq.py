@@ -15,7 +15,7 @@ from masquerade.core.images import FaceArchive
 from masquerade.faces import _splits, build
 from masquerade.faces.celeba_hq import PARTS
 from masquerade.faces.photographs import alignment, celeba_lists, published_dataset
-from masquerade.faces.rendered.base import render
+from masquerade.faces.rendered import render
 
 
 @pytest.fixture(scope="module")

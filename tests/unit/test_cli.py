@@ -92,7 +92,7 @@ def test_a_result_is_written_before_the_next_photographs_are_read(root, pictures
     from masquerade.faces import folder
 
     crowd(pictures, 4)
-    output, read = tmp_path / "out", folder._records_of
+    output, read = tmp_path / "out", folder._read_records
     results, rows = [], []
 
     def watched(*given):
@@ -100,7 +100,7 @@ def test_a_result_is_written_before_the_next_photographs_are_read(root, pictures
         rows.append(len(report(output)) if (output / "report.csv").exists() else 0)
         return read(*given)
 
-    monkeypatch.setattr(folder, "_records_of", watched)
+    monkeypatch.setattr(folder, "_read_records", watched)
     assert anonymize(root, pictures, output) == INCOMPLETE
     # parts of 1, 2 and 3 files (4 at most)
     assert results == rows == [0, 1, 1, 3, 3, 3]

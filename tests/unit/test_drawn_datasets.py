@@ -11,7 +11,7 @@ from drawnpeople.labels import LABEL
 from drawnpeople.sampling import OLDEST, YOUNGEST
 from drawnpeople.shot import STUDIO, WILD, Conditions
 from masquerade.core import annotations, discovery
-from masquerade.faces.rendered.base import person_of, render
+from masquerade.faces.rendered import make_person, render
 from masquerade.params import loading
 
 CALM = Conditions(yaw=4.0, pitch=2.0, roll=1.0, jitter=0.0, light=0.2, noise=0.0, blur=0.0, occlusion=0.0)
@@ -70,7 +70,7 @@ def test_picture_does_not_depend_on_the_number_of_people_and_pictures():
 
 def test_no_person_is_in_two_splits_or_two_datasets():
     people = [
-        person_of(prefix, split, number, 0) for prefix in ("hq", "wild") for split in SPLITS for number in range(20)
+        make_person(prefix, split, number, 0) for prefix in ("hq", "wild") for split in SPLITS for number in range(20)
     ]
     assert len({(person.local.tobytes(), person.age, person.texture) for person in people}) == len(people)
 
@@ -159,7 +159,7 @@ def test_half_of_the_people_have_formal_captions(hq):
 
 def test_wild_has_people_with_one_picture_and_people_with_several():
     wild = dataset("synthetic_wild")
-    counts = [wild.pictures(0, "train", number) for number in range(300)]
+    counts = [wild.count_images(0, "train", number) for number in range(300)]
     assert 0.4 < np.mean(np.array(counts) == 1) < 0.6
     assert max(counts) == 4
     assert counts.count(2) > counts.count(4) > 0

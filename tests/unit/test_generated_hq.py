@@ -125,14 +125,14 @@ def test_its_pictures_are_for_research_and_not_for_commercial_use():
 def test_the_pose_of_a_turned_head_is_found_from_its_points(angles):
     import cv2
 
-    from masquerade.faces.generated import measures
+    from masquerade.faces.generated import labels
 
     yaw, pitch, roll = np.radians(angles)
-    turned = measures.MODEL @ _rotation(yaw, pitch, roll).T
+    turned = labels.MODEL @ _rotation(yaw, pitch, roll).T
     points = np.zeros((68, 2))
     nothing, far = np.zeros(3), np.array([0.0, 0.0, 4000.0])
-    points[measures.SIX] = cv2.projectPoints(turned, nothing, far, measures.CAMERA, None)[0][:, 0]
-    np.testing.assert_allclose(measures.pose(points / 2, 128), angles, atol=0.5)
+    points[labels.SIX] = cv2.projectPoints(turned, nothing, far, labels.CAMERA, None)[0][:, 0]
+    np.testing.assert_allclose(labels.measure_pose(points / 2, 128), angles, atol=0.5)
 
 
 def _rotation(yaw: float, pitch: float, roll: float) -> np.ndarray:
@@ -145,16 +145,16 @@ def _rotation(yaw: float, pitch: float, roll: float) -> np.ndarray:
 
 
 def test_captions_use_the_words_of_drawn_people():
-    from masquerade.faces.generated.labels import caption
+    from masquerade.faces.generated.labels import write_caption
 
     names = ("Male", "Smiling", "Mouth_Slightly_Open", "Eyeglasses", "Black_Hair", "Blond_Hair", "Brown_Hair")
     old = {**dict.fromkeys(names, True), "Black_Hair": False, "Brown_Hair": False, "age": 70.0}
-    assert caption(old, 20.0, formal=True) == (
+    assert write_caption(old, 20.0, formal=True) == (
         "A photo of a old male person with blond hair, wearing eyeglasses, smiling, mouth slightly open, looking to "
         "the right."
     )
     young = {**dict.fromkeys(names, False), "age": 25.0}
-    assert caption(young, 0.0, formal=False) == "A young woman, with a neutral expression."
+    assert write_caption(young, 0.0, formal=False) == "A young woman, with a neutral expression."
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_captions_use_the_words_of_drawn_people():
 )
 def test_hair_has_one_of_three_colors_unless_it_is_gray(color, age, name):
     from masquerade.core.annotations import CLASSES
-    from masquerade.faces.generated.labels import hair
+    from masquerade.faces.generated.labels import label_hair
 
     mask = np.zeros((64, 64), np.uint8)
     mask[:20] = CLASSES.index("hair")
     picture = np.where(mask[..., None] > 0, np.uint8(color), np.uint8(255))
-    assert [known for known, has in hair(picture, mask, age).items() if has] == ([name] if name else [])
-    assert not any(hair(picture, np.zeros_like(mask), age).values()), "no hair is seen"
+    assert [known for known, has in label_hair(picture, mask, age).items() if has] == ([name] if name else [])
+    assert not any(label_hair(picture, np.zeros_like(mask), age).values()), "no hair is seen"

@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 
 from command_line import portrait
-from masquerade.faces.photographs import alignment, composition, neighbors
-from masquerade.faces.photographs.neighbors import Face
+from masquerade.faces.photographs import alignment, composition, hiding
+from masquerade.faces.photographs.hiding import Face
 
 SIZE = 128
 
@@ -62,10 +62,10 @@ def test_nothing_of_a_neighbor_is_in_a_crop(kind, number):
     faces = faces_of(photograph)
     assert len(faces) == 2
     face, other = faces[number], faces[1 - number]
-    crop = neighbors.crop(photograph, face, [other], SIZE)
+    crop = hiding.crop_alone(photograph, face, [other], SIZE)
     changed = noise_over(photograph, faces, number)
     assert np.abs(alignment.crop(changed, face.square, SIZE).astype(int) - crop).max() > 100, "it reaches into the crop"
-    difference = np.abs(neighbors.crop(changed, face, [other], SIZE).astype(int) - crop)
+    difference = np.abs(hiding.crop_alone(changed, face, [other], SIZE).astype(int) - crop)
     assert difference.max() <= 5, "gray levels, where the padding is blurred"
 
 
@@ -75,7 +75,7 @@ def test_the_middle_of_a_face_is_never_hidden_by_its_neighbor(kind):
     faces = faces_of(photograph)
     for face, other in (faces, faces[::-1]):
         middle = np.s_[SIZE // 2 - 16 : SIZE // 2 + 16, SIZE // 2 - 16 : SIZE // 2 + 16]
-        crop = neighbors.crop(photograph, face, [other], SIZE)
+        crop = hiding.crop_alone(photograph, face, [other], SIZE)
         np.testing.assert_array_equal(crop[middle], alignment.crop(photograph, face.square, SIZE)[middle])
 
 
@@ -83,14 +83,14 @@ def test_a_face_alone_in_the_middle_of_its_photograph_is_cut_out_as_ffhq_does():
     photograph = np.asarray(portrait())
     (face,) = faces_of(photograph)
     expected = alignment.crop(photograph, face.square, SIZE)
-    np.testing.assert_array_equal(neighbors.crop(photograph, face, [], SIZE), expected)
+    np.testing.assert_array_equal(hiding.crop_alone(photograph, face, [], SIZE), expected)
 
 
 def test_the_padding_shows_no_mirrored_face():
     """A face that the border cuts would be seen again in the mirrored padding, where no method replaces it."""
     photograph = np.asarray(portrait())[:, 105:]
     (face,) = faces_of(photograph)
-    crop = neighbors.crop(photograph, face, [], SIZE)
+    crop = hiding.crop_alone(photograph, face, [], SIZE)
     noise = np.random.default_rng(0).integers(0, 256, photograph.shape, dtype=np.uint8)
     shown = composition.face_mask(face.points, photograph.shape)
     shown[:, :8] = False  # the colors at the border are continued
@@ -101,14 +101,14 @@ def test_the_padding_shows_no_mirrored_face():
     assert padding.any()
     plain = [alignment.crop(picture, face.square, SIZE)[padding].astype(int) for picture in (photograph, noisy)]
     assert np.abs(plain[0] - plain[1]).max() > 50
-    difference = np.abs(neighbors.crop(noisy, face, [], SIZE).astype(int) - crop)[padding]
+    difference = np.abs(hiding.crop_alone(noisy, face, [], SIZE).astype(int) - crop)[padding]
     assert difference.max() <= 5, "gray levels: the padding is blurred before it is filled"
 
 
 @pytest.mark.parametrize("place", [-3.0, 0.0, 2.4, 4.0, 4.6, 9.0])
 def test_a_pixel_outside_is_mirrored_as_opencv_does_it(place):
     """-3 -> 3, 4.6 -> 3.4 and 9 -> 1 in a line of 5 pixels."""
-    mirrored = neighbors._reflected(np.array([place, 0.0]), (1, 5))
+    mirrored = hiding._reflect(np.array([place, 0.0]), (1, 5))
     whole = {-3.0: 3.0, 0.0: 0.0, 2.4: 2.4, 4.0: 4.0, 4.6: 3.4, 9.0: 1.0}
     np.testing.assert_allclose(mirrored, [whole[place], 0.0], atol=1e-9)
     if place == int(place):

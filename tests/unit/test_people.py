@@ -14,7 +14,7 @@ from masquerade.core.errors import ArchiveError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.faces import Dataset, Record
 from masquerade.faces.photographs.published_dataset import PublishedDataset
-from masquerade.faces.rendered.base import SERIES, RenderedDataset
+from masquerade.faces.rendered import SERIES, RenderedDataset
 from masquerade.params import loading
 from masquerade.params.blocks import PeopleSettings
 

@@ -180,11 +180,11 @@ class TestNothingOfAHeadIsLeft:
     @pytest.mark.parametrize("shape", [(120, 240), (60, 100)])
     def test_the_filled_photograph_does_not_depend_on_it(self, shape):
         photograph = np.asarray(street(width=shape[1], height=shape[0]))
-        other = self._noise_in(photograph, hiding.mask(self.HEADS, photograph.shape))
+        other = self._noise_in(photograph, hiding.draw_mask(self.HEADS, photograph.shape))
         nowhere = np.zeros(shape, dtype=bool)
-        filled = hiding.hidden(photograph, self.HEADS, nowhere)
-        np.testing.assert_array_equal(filled, hiding.hidden(other, self.HEADS, nowhere))
-        outside = ~hiding.mask(self.HEADS, photograph.shape)
+        filled = hiding.hide(photograph, self.HEADS, nowhere)
+        np.testing.assert_array_equal(filled, hiding.hide(other, self.HEADS, nowhere))
+        outside = ~hiding.draw_mask(self.HEADS, photograph.shape)
         np.testing.assert_array_equal(filled[outside], photograph[outside])
 
     def test_neither_does_the_finished_one_nor_on_the_face_beside(self):
@@ -193,14 +193,14 @@ class TestNothingOfAHeadIsLeft:
         points = square.center + np.random.default_rng(0).uniform(-25, 25, (68, 2))
         face = Replacement(square, points, np.full((64, 64, 3), 90, np.uint8))
         old = composition.face_mask(points, photograph.shape)
-        assert (old & hiding.mask(self.HEADS, photograph.shape)).any(), "a disc lies over a part of the face"
-        other = self._noise_in(photograph, hiding.mask(self.HEADS, photograph.shape) | old)
+        assert (old & hiding.draw_mask(self.HEADS, photograph.shape)).any(), "a disc lies over a part of the face"
+        other = self._noise_in(photograph, hiding.draw_mask(self.HEADS, photograph.shape) | old)
         first, second = (whole_photographs._finished(each, [face], self.HEADS) for each in (photograph, other))
         np.testing.assert_array_equal(first.picture, second.picture)
 
     def test_a_photograph_that_is_one_head_is_gray(self):
         photograph = np.asarray(street(width=40, height=40))
-        filled = hiding.hidden(photograph, np.array([[20.0, 20.0, 60.0]]), np.zeros((40, 40), dtype=bool))
+        filled = hiding.hide(photograph, np.array([[20.0, 20.0, 60.0]]), np.zeros((40, 40), dtype=bool))
         assert (filled == 128).all()
 
     @staticmethod
@@ -210,7 +210,7 @@ class TestNothingOfAHeadIsLeft:
 
 
 def test_two_detectors_that_see_one_head_count_it_once():
-    assert hiding.count(np.array([[50, 50, 30], [54, 47, 36], [50, 110, 30]])) == 2
+    assert hiding.count_heads(np.array([[50, 50, 30], [54, 47, 36], [50, 110, 30]])) == 2
 
 
 class TestPython:

@@ -19,11 +19,11 @@ from masquerade.core.seeding import derive_seed
 from masquerade.core.settings import Settings
 from masquerade.faces import DETAIL, Dataset, Record
 from masquerade.faces.photographs import decoding
-from masquerade.faces.photographs.decoding import resized
+from masquerade.faces.photographs.decoding import resize_square
 from masquerade.faces.photographs.names import files, folder_of, names, safe_id, text
 
 if TYPE_CHECKING:
-    from masquerade.faces.photographs.neighbors import Face
+    from masquerade.faces.photographs.hiding import Face
 
 TURNS = (0, 1, 3, 2)
 """Quarter turns in which faces are searched: upright first, upside down last."""
@@ -46,12 +46,12 @@ class PhotographRecord(Record):
 class Folder(Dataset):
     """Photographs below a folder. Each file is aligned as FFHQ is, or refused with a reason; none is left out.
 
-    A crop shows no other face that was found in its photograph (`neighbors.crop`).
+    A crop shows no other face that was found in its photograph (`hiding.crop_alone`).
     Hidden files and folders, whose names begin with a dot, are ignored. In a row, ``file_id`` is the `safe_id` of the
     file, ``file_faces`` the number of rows of this file, which are neighbors, ``gray`` whether the photograph is black
     and white (`decoding.is_gray`), and ``square`` the place of an aligned face in the photograph: x, y of the center
     and of the vector to the middle of the right side. ``head`` is the disc around a face that is too small
-    (`hiding.head`).
+    (`hiding.enclose_head`).
     """
 
     title = "Photographs"
@@ -138,22 +138,22 @@ class Folder(Dataset):
                 yield from faces
 
     def _work(self, size: int, seed: int) -> Callable[[str, Path], list[PhotographRecord]]:
-        return partial(_records_of, self._root, self.params, size, seed)
+        return partial(_read_records, self._root, self.params, size, seed)
 
     def _files(self) -> list[tuple[str, Path]]:
         every = names(self.location).items()
         return [(name, path) for name, path in every if text(name) not in self.left_out]
 
 
-def _records_of(
+def _read_records(
     root: Path, params: "Folder.Params", size: int, seed: int, name: str, path: Path
 ) -> list[PhotographRecord]:
     # The hash comes before the pixels: what is read later may be another photograph.
     sha256 = decoding.sha256(path, root)
-    return records_of(name, partial(decoding.read, path, root, params.megapixels), params, size, seed, sha256)
+    return make_records(name, partial(decoding.read, path, root, params.megapixels), params, size, seed, sha256)
 
 
-def records_of(
+def make_records(
     name: str, read: Callable[[], np.ndarray], params: "Folder.Params", size: int, seed: int, sha256: bytes = b""
 ) -> list[PhotographRecord]:
     """All records of one photograph with this ``name`` (`names`): its faces, or one refusal.
@@ -172,11 +172,11 @@ def records_of(
         "landmarks": None,
         "gray": False,
     }
-    row["split"] = _split(identity, params.validation_share, seed)
+    row["split"] = _choose_split(identity, params.validation_share, seed)
     try:
         pixels = read()
         row["gray"] = decoding.is_gray(pixels)
-        faces = _faces(pixels, params, size)
+        faces = _find_faces(pixels, params, size)
     except PictureError as error:
         return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)}, sha256=sha256)]
     row["file_faces"] = len(faces)
@@ -189,7 +189,7 @@ def records_of(
     ]
 
 
-def _split(identity: str, validation_share: float, seed: int) -> str:
+def _choose_split(identity: str, validation_share: float, seed: int) -> str:
     return "validation" if identity and derive_seed(seed, "split", identity) / 2**63 < validation_share else "test"
 
 
@@ -205,25 +205,25 @@ class _Face:
     others: Sequence[np.ndarray] = ()
 
 
-def _faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Face]:
+def _find_faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Face]:
     """The faces to keep, from left to right. Raises PictureError if the whole photograph is refused."""
     if params.alignment == "none":
-        return [_Face(resized(picture, size), {})]
+        return [_Face(resize_square(picture, size), {})]
     from masquerade.faces.photographs import alignment
-    from masquerade.faces.photographs.neighbors import Face
+    from masquerade.faces.photographs.hiding import Face
 
-    upright, quarters, boxes = _found(picture, params)
+    upright, quarters, boxes = _find_boxes(picture, params)
     if len(boxes) > 1 and params.faces == "refuse":
         raise PictureError(f"{len(boxes)} faces were found")
     points = [alignment.landmarks(upright, box) for box in boxes]
-    known = [Face(alignment.square(found), found) for found in points]
-    kept = range(len(boxes))
+    faces = [Face(alignment.square(one), one) for one in points]
+    chosen = range(len(boxes))
     if params.faces == "largest":
-        kept = [int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]
-    return _aligned(upright, quarters, boxes, known, kept, params.smallest, size)
+        chosen = [int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]
+    return _align(upright, quarters, boxes, faces, chosen, params.smallest, size)
 
 
-def _found(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarray, int, np.ndarray]:
+def _find_boxes(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarray, int, np.ndarray]:
     """The picture as its faces are upright, its quarter turns, and their boxes (N, 4). Raises PictureError for none."""
     from masquerade.faces.photographs import alignment
 
@@ -239,30 +239,30 @@ def _found(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarray, in
     raise PictureError(NO_FACE)
 
 
-def _aligned(
-    picture: np.ndarray, quarters: int, boxes: np.ndarray, known: Sequence["Face"], kept: Sequence[int],
+def _align(
+    picture: np.ndarray, quarters: int, boxes: np.ndarray, faces: Sequence["Face"], chosen: Sequence[int],
     smallest: float, size: int,
 ) -> list[_Face]:  # fmt: skip
-    """The ``kept`` ones of the ``known`` faces, found in ``boxes`` (N, 4). ``picture`` is the photograph turned by
+    """The ``chosen`` ones of the ``faces``, found in ``boxes`` (N, 4). ``picture`` is the photograph turned by
     ``quarters``.
     """
-    from masquerade.faces.photographs import alignment, hiding, neighbors
+    from masquerade.faces.photographs import alignment, hiding
 
     shape = np.rot90(picture, -quarters).shape
-    neighbors_of = {number: [*known[:number], *known[number + 1 :]] for number in range(len(known))}
+    neighbors_of = {number: [*faces[:number], *faces[number + 1 :]] for number in range(len(faces))}
     detailed = {
-        number: neighbors.crop(picture, face, neighbors_of[number], DETAIL)
-        for number, face in enumerate(known)
+        number: hiding.crop_alone(picture, face, neighbors_of[number], DETAIL)
+        for number, face in enumerate(faces)
         if face.square.side > 1  # also false for NaN, which equal landmarks give
     }
-    faces = []
-    for number in kept:
-        face = known[number]
+    crops = []
+    for number in chosen:
+        face = faces[number]
         try:
             alignment.check_size(face.square, smallest)
         except PictureError as error:
-            disc = hiding.head(boxes[number], quarters, shape)
-            faces.append(_Face(None, {"status": REFUSED, "reason": str(error), "head": disc.tolist()}))
+            disc = hiding.enclose_head(boxes[number], quarters, shape)
+            crops.append(_Face(None, {"status": REFUSED, "reason": str(error), "head": disc.tolist()}))
             continue
         place = face.square.turned_back(quarters, shape)
         facts = {
@@ -270,6 +270,6 @@ def _aligned(
             "square": [*place.center.tolist(), *place.right.tolist()],
         }
         others = [crop for other, crop in detailed.items() if other != number]
-        crop = neighbors.crop(picture, face, neighbors_of[number], size)
-        faces.append(_Face(crop, facts, detailed[number], others))
-    return faces
+        crop = hiding.crop_alone(picture, face, neighbors_of[number], size)
+        crops.append(_Face(crop, facts, detailed[number], others))
+    return crops

@@ -19,7 +19,7 @@ from masquerade.core import files, fingerprints, process
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import Dataset, Record
-from masquerade.faces.generated.settings import GeneratedParams, file_of
+from masquerade.faces.generated import GeneratedParams, find_weights
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class GeneratedHQ(Dataset):
         return True, ""
 
     def sources(self) -> list[Path]:
-        return [file_of(weights) for weights in (self.params.head, self.params.parser) if weights]
+        return [find_weights(weights) for weights in (self.params.head, self.params.parser) if weights]
 
     def count(self, seed: int) -> dict[str, int]:
         p = self.params
@@ -67,11 +67,11 @@ class GeneratedHQ(Dataset):
                 f"datasets.generated_hq draws {SIZE} pixels, and image.size is {size}: generated faces are not "
                 f"resized. Set image.size to {SIZE}."
             )
-        kept = TemporaryDirectory() if self.kept is None else nullcontext(self.kept / self._settings(seed))
+        kept = TemporaryDirectory() if self.kept is None else nullcontext(self.kept / self._hash_settings(seed))
         with kept as folder, process.open_pool(workers) as pool:
-            yield from self._drawn(pool, Path(folder), seed)
+            yield from self._draw(pool, Path(folder), seed)
 
-    def _drawn(self, pool: ProcessPoolExecutor, folder: Path, seed: int) -> Iterator[Record]:
+    def _draw(self, pool: ProcessPoolExecutor, folder: Path, seed: int) -> Iterator[Record]:
         from masquerade.faces.generated import drawing
 
         directions = self._directions(pool, folder / "directions.npy", seed)
@@ -86,9 +86,9 @@ class GeneratedHQ(Dataset):
         rejected: Counter[str] = Counter()
         faces = sum(self.count(seed).values())
         with tqdm(total=faces, unit="face", desc=self.title, mininterval=5, disable=None) as bar:
-            for part, drawn in parts.items():
-                if drawn:
-                    drawn.result()
+            for part, future in parts.items():
+                if future:
+                    future.result()
                 archive = FaceArchive(part)
                 rejected.update(archive.facts["rejected"])
                 for row, picture in zip(archive.index.to_dict("records"), archive.pictures(archive.index), strict=True):
@@ -101,13 +101,13 @@ class GeneratedHQ(Dataset):
 
         if not path.is_file():
             params, numbers = self.params.model_dump_json(), range(self.params.direction_pictures)
-            pictures = list(pool.map(partial(drawing.measured, params, seed), numbers, chunksize=4))
-            directions = pool.submit(drawing.directions_of, params, seed, pictures).result()
+            pictures = list(pool.map(partial(drawing.measure_image, params, seed), numbers, chunksize=4))
+            directions = pool.submit(drawing.regress_directions, params, seed, pictures).result()
             with files.write_atomically(path) as temporary, temporary.open("wb") as out:
                 np.save(out, directions)
         return np.load(path)
 
-    def _settings(self, seed: int) -> str:
+    def _hash_settings(self, seed: int) -> str:
         """A name for all that the pictures depend on: the parameters, the seed, the head, and this code."""
         import torch
 

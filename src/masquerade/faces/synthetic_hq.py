@@ -1,7 +1,7 @@
 """Synthetic HQ: rendered faces under studio conditions, which take the place of CelebA-HQ."""
 
 from masquerade.faces._splits import SplitCounts
-from masquerade.faces.rendered.base import RenderedDataset, RenderedParams
+from masquerade.faces.rendered import RenderedDataset, RenderedParams
 
 
 class SyntheticHQ(RenderedDataset):
@@ -16,5 +16,5 @@ class SyntheticHQ(RenderedDataset):
 
     params: Params
 
-    def pictures(self, seed: int, split: str, person: int) -> int:
+    def count_images(self, seed: int, split: str, person: int) -> int:
         return getattr(self.params.pictures_per_identity, split)

@@ -1,7 +1,7 @@
 """Synthetic Wild: rendered faces in the wild, which take the place of LFW."""
 
 from masquerade.core.seeding import make_generator
-from masquerade.faces.rendered.base import SERIES, RenderedDataset, RenderedParams
+from masquerade.faces.rendered import SERIES, RenderedDataset, RenderedParams
 
 
 class SyntheticWild(RenderedDataset):
@@ -18,7 +18,7 @@ class SyntheticWild(RenderedDataset):
 
     params: Params
 
-    def pictures(self, seed: int, split: str, person: int) -> int:
+    def count_images(self, seed: int, split: str, person: int) -> int:
         rng = make_generator(seed, "faces", self.prefix, SERIES[split], person, "count")
         if rng.random() < self.params.single_share:
             return 1

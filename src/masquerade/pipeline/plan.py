@@ -23,7 +23,7 @@ import pandas as pd
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
-from masquerade.faces.rendered.base import RenderedDataset
+from masquerade.faces.rendered import RenderedDataset
 from masquerade.params import matrix, paths
 from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters

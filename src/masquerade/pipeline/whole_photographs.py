@@ -97,7 +97,7 @@ class WholePhotographs:
         if len(embeddings) and self._rule.refuses(distance):
             return Outcome("", inspection.RECOGNIZED, distance)
         self._output.write(file, content)
-        return Outcome(file, "", distance, hiding.count(heads))
+        return Outcome(file, "", distance, hiding.count_heads(heads))
 
     def _refusal(self, rows: Sequence[Mapping]) -> str:
         """The reason of the first face that has no result and may not be hidden either; '' if there is none."""
@@ -138,14 +138,14 @@ class WholePhotographs:
         """
         params = self.source.params
         boxes = self._rule.judge.find_faces(finished, SECOND_LOOK * params.detection_side)
-        heads = [hiding.head(box, 0, finished.shape) for box in boxes]
+        heads = [hiding.enclose_head(box, 0, finished.shape) for box in boxes]
         left = [head for head in heads if not _value_at(replaced, head[:2])]
         crops = [alignment.crop(finished, face, DETAIL) for face in squares]
         for quarters in TURNS if params.turn else TURNS[:1]:
             turned = np.ascontiguousarray(np.rot90(finished, quarters))
             side = params.detection_side * (1 if quarters else SECOND_LOOK)
             for box in alignment.detect(turned, side, params.detection_score):
-                head = hiding.head(box, quarters, finished.shape)
+                head = hiding.enclose_head(box, quarters, finished.shape)
                 if not _value_at(replaced, head[:2]):
                     left.append(head)
                     continue
@@ -175,9 +175,9 @@ def _compose(photograph: np.ndarray, faces: Sequence[Replacement], heads: np.nda
     old = np.zeros(photograph.shape[:2], dtype=bool)
     for face in faces:
         old |= composition.face_mask(face.landmarks, photograph.shape)
-    filled = hiding.hidden(photograph, heads, old)
+    filled = hiding.hide(photograph, heads, old)
     finished = composition.composed(filled, faces)
-    covered = hiding.mask(heads, photograph.shape)[..., None]
+    covered = hiding.draw_mask(heads, photograph.shape)[..., None]
     return Composed(np.where(covered, filled, finished.picture), finished.replaced)
 
 

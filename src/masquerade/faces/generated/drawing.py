@@ -20,8 +20,7 @@ from masquerade.core import seeding
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import ArchiveWriter, to_float, to_uint8
-from masquerade.faces.generated import labels, measures
-from masquerade.faces.generated.settings import GeneratedParams, file_of
+from masquerade.faces.generated import GeneratedParams, find_weights, labels
 from masquerade.faces.photographs import alignment
 from masquerade.networks.age_gender import AgeAndGender
 from masquerade.networks.dlib_models import landmark_predictor
@@ -47,50 +46,50 @@ class Studio:
 
     def __init__(self, params: GeneratedParams, seed: int):
         self.params, self.seed = params, seed
-        self.generator = random_face.with_head(file_of(params.head)) if params.head else random_face.without_head()
+        self.generator = random_face.with_head(find_weights(params.head)) if params.head else random_face.without_head()
         self.networks = AgeAndGender()
-        self.parser = parsing.load(file_of(params.parser))
+        self.parser = parsing.load(find_weights(params.parser))
         draws = seeding.make_generator(seed, NAME, "mean")
-        codes = self._mapped(draws.standard_normal((MEAN_OF, STYLE), dtype=np.float32)).astype(np.float64)
+        codes = self._map(draws.standard_normal((MEAN_OF, STYLE), dtype=np.float32)).astype(np.float64)
         self.mean = codes.mean(axis=0)
         values, vectors = np.linalg.eigh(np.cov(codes - self.mean, rowvar=False))
         self.axes = (vectors[:, -AXES:] * np.sqrt(values[-AXES:])).T
         self.usual = float(np.sqrt(values.sum()))
         self.rejected: Counter[str] = Counter()
 
-    def code(self, *purpose: object) -> np.ndarray:
+    def draw_code(self, *purpose: object) -> np.ndarray:
         """A code of W, not truncated: float64 (STYLE,)."""
         draws = seeding.make_generator(self.seed, NAME, *purpose)
-        return self._mapped(draws.standard_normal((1, STYLE), dtype=np.float32))[0].astype(np.float64)
+        return self._map(draws.standard_normal((1, STYLE), dtype=np.float32))[0].astype(np.float64)
 
-    def truncated(self, w: np.ndarray) -> np.ndarray:
+    def truncate(self, w: np.ndarray) -> np.ndarray:
         return self.mean + self.params.psi * (w - self.mean)
 
     @torch.inference_mode()
-    def _mapped(self, z: np.ndarray) -> np.ndarray:
+    def _map(self, z: np.ndarray) -> np.ndarray:
         return self.generator.map(torch.from_numpy(z)).numpy()
 
     @torch.inference_mode()
-    def picture(self, codes: np.ndarray) -> np.ndarray:
+    def draw_image(self, codes: np.ndarray) -> np.ndarray:
         """Codes (layers, STYLE) -> uint8 (SIZE, SIZE, 3). One at a time, so no picture depends on its neighbors."""
         w_plus = torch.from_numpy(codes[None].astype(np.float32))
         if self.params.head:
-            drawn = self.generator.synthesize(w_plus)
+            image = self.generator.synthesize(w_plus)
         else:
-            drawn = functional.avg_pool2d(self.generator.synthesize_large(w_plus), LARGE // SIZE)
-        return to_uint8(drawn.numpy())[0]
+            image = functional.avg_pool2d(self.generator.synthesize_large(w_plus), LARGE // SIZE)
+        return to_uint8(image.numpy())[0]
 
-    def measured(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
+    def measure_image(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Of a picture: its code along the axes (AXES,), and its measures. None if it does not pass the filter."""
-        w = self.truncated(self.code("direction", number))
-        picture = self.picture(np.tile(w, (self.generator.layers, 1)))
-        points, fault = self.found(picture)
+        w = self.truncate(self.draw_code("direction", number))
+        picture = self.draw_image(np.tile(w, (self.generator.layers, 1)))
+        points, fault = self.find_landmarks(picture)
         if fault:
             return None
         along = self.axes @ (w - self.mean) / (self.axes**2).sum(axis=1)
-        return along, measures.of(picture, points)
+        return along, labels.measure(picture, points)
 
-    def found(self, picture: np.ndarray) -> tuple[np.ndarray, str]:
+    def find_landmarks(self, picture: np.ndarray) -> tuple[np.ndarray, str]:
         """The 68 points of a picture, (68, 2) in pixels, and its fault: '' if it passes the filter."""
         limits, side = self.params.limits, picture.shape[0]
         boxes = alignment.detect(picture, side, 0.0)
@@ -99,16 +98,16 @@ class Studio:
         middle = boxes[0].reshape(2, 2).mean(axis=0) / side
         if np.linalg.norm(middle - np.reshape(FACE_BOX, (2, 2)).mean(axis=0)) > limits.offset:
             return np.zeros((68, 2)), "not in the middle"
-        points = landmarks(picture, boxes[0])
+        points = predict_landmarks(picture, boxes[0])
         if points.min() < 0 or points.max() > side - 1:
             return points, "landmarks outside"
-        pixels = measures.face_pixels(picture, points)
+        pixels = labels.face_pixels(picture, points)
         brightness = pixels.mean() / 255.0
         if not limits.darkest <= brightness <= limits.brightest or (pixels.min(axis=1) > 250).mean() > limits.clipped:
             return points, "light"
         return points, ""
 
-    def varied(self, w: np.ndarray, directions: np.ndarray, *purpose: object) -> np.ndarray:
+    def vary(self, w: np.ndarray, directions: np.ndarray, *purpose: object) -> np.ndarray:
         """The codes (layers, STYLE) of a picture of the person w (truncated).
 
         The amounts are uniform with deviation 1: normal ones would turn one head in twenty too far.
@@ -116,56 +115,56 @@ class Studio:
         codes = np.tile(w, (self.generator.layers, 1))
         for group, layers in SHARED.items():
             share = getattr(self.params.shares, group)
-            other = self.truncated(self.code(*purpose, group))
+            other = self.truncate(self.draw_code(*purpose, group))
             codes[layers] = self.mean + np.sqrt(1 - share**2) * (w - self.mean) + share * (other - self.mean)
         amounts = seeding.make_generator(self.seed, NAME, *purpose, "amounts").uniform(-(3**0.5), 3**0.5, len(MOVED))
         for (name, layers), direction, amount in zip(MOVED.items(), directions, amounts, strict=True):
             codes[layers] += getattr(self.params.strengths, name) * amount * direction
         return codes
 
-    def person(self, directions: np.ndarray, split: str, number: int) -> Iterator[tuple[dict, np.ndarray]]:
+    def draw_person(self, directions: np.ndarray, split: str, number: int) -> Iterator[tuple[dict, np.ndarray]]:
         """The rows and pictures of a person. Raises ParameterError if no draw passes the limits."""
         for draw in range(PEOPLE):
-            drawn = self._pictures(directions, split, number, draw)
-            if drawn:
+            images = self._draw_images(directions, split, number, draw)
+            if images:
                 break
         else:
             raise ParameterError(
                 f"datasets.{NAME}.limits reject every picture of {PEOPLE} people. Widen the limits, or lower the "
                 "strengths."
             )
-        ages, males = self.networks.measure([picture for picture, _ in drawn])
+        ages, males = self.networks.measure([picture for picture, _ in images])
         identity = f"{NAME}-{split}-{number:04d}"
-        known = labels.of_person(float(ages.mean()), float(males.mean()))
-        for take, (picture, points) in enumerate(drawn):
+        shared = labels.label_person(float(ages.mean()), float(males.mean()))
+        for take, (picture, points) in enumerate(images):
             row = {"id": f"{identity}-{take:02d}", "identity": identity, "split": split, "detected": True}
             row |= {"landmarks": points.astype(np.float32).ravel().tolist()}
             mask = self.parser.labels(torch.from_numpy(to_float(picture[None]))).numpy()[0]
-            yield row | labels.of_picture(picture, points, mask, known, formal=number % 2 == 1), picture
+            yield row | labels.label_image(picture, points, mask, shared, formal=number % 2 == 1), picture
 
-    def _pictures(self, directions: np.ndarray, split: str, number: int, draw: int) -> list:
+    def _draw_images(self, directions: np.ndarray, split: str, number: int, draw: int) -> list:
         """Pictures and points of a draw of a person; none if the filter rejects the person."""
-        w = self.code(split, number, draw)
+        w = self.draw_code(split, number, draw)
         if np.linalg.norm(w - self.mean) > self.params.limits.farthest * self.usual:
             self.rejected["far from the mean"] += 1
             return []
-        drawn = []
+        images = []
         for take in range(getattr(self.params.pictures_per_identity, split)):
             for attempt in count():
                 if attempt == ATTEMPTS:
                     self.rejected["people"] += 1
                     return []
-                codes = self.varied(self.truncated(w), directions, split, number, draw, take, attempt)
-                picture = self.picture(codes)
-                points, fault = self.found(picture)
+                codes = self.vary(self.truncate(w), directions, split, number, draw, take, attempt)
+                picture = self.draw_image(codes)
+                points, fault = self.find_landmarks(picture)
                 if not fault:
-                    drawn.append((picture, points))
+                    images.append((picture, points))
                     break
                 self.rejected[fault] += 1
-        return drawn
+        return images
 
 
-def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
+def predict_landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
     """The 68 points of an upright face in ``box``: float64 (68, 2)."""
     import dlib
 
@@ -174,20 +173,20 @@ def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def studio(params: str, seed: int) -> Studio:
+def open_studio(params: str, seed: int) -> Studio:
     """The studio of this process. ``params``: a `GeneratedParams` as JSON."""
     return Studio(GeneratedParams.model_validate_json(params), seed)
 
 
-def measured(params: str, seed: int, number: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """`Studio.measured` in this process."""
-    return studio(params, seed).measured(number)
+def measure_image(params: str, seed: int, number: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """`Studio.measure_image` in this process."""
+    return open_studio(params, seed).measure_image(number)
 
 
-def directions_of(params: str, seed: int, pictures: Sequence) -> np.ndarray:
-    """The directions of W, float64 (7, STYLE), in the order of `measures.NAMES`; one deviation of W long.
+def regress_directions(params: str, seed: int, pictures: Sequence) -> np.ndarray:
+    """The directions of W, float64 (7, STYLE), in the order of `labels.NAMES`; one deviation of W long.
 
-    Each is the ridge regression of a measure on the principal axes, from what `measured` gave of pictures.
+    Each is the ridge regression of a measure on the principal axes, from what `measure_image` gave of images.
     """
     passed = [picture for picture in pictures if picture]
     if len(passed) < len(pictures) / 2:
@@ -195,15 +194,15 @@ def directions_of(params: str, seed: int, pictures: Sequence) -> np.ndarray:
     along, values = (np.stack(part) for part in zip(*passed, strict=True))
     values = (values - values.mean(axis=0)) / values.std(axis=0)
     weights = np.linalg.solve(along.T @ along + RIDGE * np.eye(AXES), along.T @ values)
-    return (weights / np.linalg.norm(weights, axis=0)).T @ studio(params, seed).axes
+    return (weights / np.linalg.norm(weights, axis=0)).T @ open_studio(params, seed).axes
 
 
 def draw_part(params: str, seed: int, directions: np.ndarray, split: str, people: range, part: Path) -> None:
     """Draw some people of a split into an archive."""
-    drawing = studio(params, seed)
-    drawing.rejected.clear()
+    studio = open_studio(params, seed)
+    studio.rejected.clear()
     with ArchiveWriter(part) as out:
         for number in people:
-            for row, picture in drawing.person(directions, split, number):
+            for row, picture in studio.draw_person(directions, split, number):
                 out.add(picture, row)
-        out.facts["rejected"] = dict(drawing.rejected)
+        out.facts["rejected"] = dict(studio.rejected)

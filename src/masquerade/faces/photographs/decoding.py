@@ -13,7 +13,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageCms, ImageOps
 
 from masquerade.core.errors import PictureError
-from masquerade.faces.photographs import kinds, png_chunks
+from masquerade.faces.photographs import png_chunks
 
 Result = TypeVar("Result")
 Given = TypeVar("Given")
@@ -21,6 +21,14 @@ Given = TypeVar("Given")
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
 PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
 LONGEST = 32_766  # pixels: OpenCV cannot crop a picture with a longer side
+RAW = "a camera raw file, which is not read: save what you need of it as JPEG or PNG"
+TIFF = (b"II*\0", b"MM\0*")
+RAW_ENDINGS = {".arw", ".cr2", ".dcr", ".dng", ".erf", ".iiq", ".kdc", ".mef", ".mos", ".nef", ".nrw", ".orf", ".pef",
+               ".raw", ".rw2", ".sr2", ".srf", ".srw", ".3fr"}  # fmt: skip
+"""Of raw files that are TIFFs, whose first page may be a thumbnail."""
+MOST_PAGES = 32  # of a TIFF, thumbnails included; a hostile file has millions
+_THUMBNAIL = 1  # bit of the TIFF tag NewSubfileType: a smaller copy of another picture
+_SUBFILE_TYPE, _DNG_VERSION, _MP_ENTRIES = 254, 50706, 0xB002
 LOCKED_FOLDER = "a folder that may not be read, so its files are not known"
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
 _PLAIN = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr")
@@ -52,7 +60,7 @@ _BROKEN = (
 def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
     """Pixels of a photograph: uint8 (H, W, 3) sRGB, upright as its EXIF orientation says.
 
-    A file with several frames or pages is refused (`kinds`). An embedded color profile is applied in every mode.
+    A file with several frames or pages is refused. An embedded color profile is applied in every mode.
     Transparent parts become white, and 16-bit gray becomes 8-bit gray. Of the metadata, the orientation and the profile
     alone are read; they are ignored if they cannot be used, and the rest may be odd or damaged. The file must be inside
     the folder ``root``, also after links are followed. ``megapixels`` limits the size in the header, which is checked
@@ -67,7 +75,7 @@ def texts(path: Path, root: Path, megapixels: float) -> dict[str, str]:
 
     No pixel is decoded.
     """
-    return _read(path, root, lambda file: _guarded(_texts, file, megapixels))
+    return _read(path, root, lambda file: _name_errors(_texts, file, megapixels))
 
 
 def sha256(path: Path, root: Path) -> bytes:
@@ -82,7 +90,8 @@ def _read(path: Path, root: Path, work: Callable[[io.BufferedReader], Result]) -
     _check_file(path, root)
     try:
         with path.open("rb") as file:
-            kinds.check(file.read(kinds.LENGTH), path.suffix)
+            if path.suffix.lower() in RAW_ENDINGS and file.read(4) in TIFF:
+                raise PictureError(RAW)
             file.seek(0)
             return work(file)
     except PermissionError as error:
@@ -93,12 +102,12 @@ def _read(path: Path, root: Path, work: Callable[[io.BufferedReader], Result]) -
 
 def decode(file: BinaryIO, megapixels: float) -> np.ndarray:
     """Pixels of an open file, as `read` gives them. Raises PictureError."""
-    return _guarded(_decode, file, megapixels)
+    return _name_errors(_decode, file, megapixels)
 
 
 def pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
     """Pixels of an open picture, which is not changed, as `read` gives them. Raises PictureError."""
-    return _guarded(_pixels, picture, megapixels)
+    return _name_errors(_pixels, picture, megapixels)
 
 
 def is_gray(pixels: np.ndarray) -> bool:
@@ -115,7 +124,7 @@ def as_gray(pixels: np.ndarray) -> np.ndarray:
     return np.asarray(Image.fromarray(pixels).convert("L").convert("RGB"))
 
 
-def _guarded(work: Callable[[Given, float], Result], file: Given, megapixels: float) -> Result:
+def _name_errors(work: Callable[[Given, float], Result], file: Given, megapixels: float) -> Result:
     """``work(file, megapixels)``, with the errors of Pillow's readers as PictureError."""
     try:
         with warnings.catch_warnings():
@@ -158,13 +167,7 @@ def _texts(file: BinaryIO, megapixels: float) -> dict[str, str]:
 
 def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
     readable, profile = png_chunks.readable(file)
-    try:
-        picture = Image.open(readable, formats=FORMATS)
-    except Image.UnidentifiedImageError:
-        file.seek(0)
-        kinds.check_tiff(file)
-        raise
-    with picture:
+    with Image.open(readable, formats=FORMATS) as picture:
         if profile:
             picture.info["icc_profile"] = profile
         _check(picture, megapixels)
@@ -173,7 +176,7 @@ def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
 
 def _pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
     _check(picture, megapixels)
-    inverted = _inverted(picture)
+    inverted = _is_inverted(picture)
     return _upright_pixels(picture.copy(), inverted)
 
 
@@ -185,24 +188,57 @@ def _check(picture: Image.Image, megapixels: float) -> None:
     if max(width, height) > LONGEST:
         raise PictureError(f"{width} x {height} pixels, a side longer than {LONGEST} pixels")
     if picture.mode not in _PLAIN + _SIXTEEN_BITS:
-        raise PictureError(kinds.unread(kinds.MODES.get(picture.mode, f"an image in the color mode {picture.mode}")))
-    kinds.check_single(picture)
+        raise PictureError(f"an image in the color mode {picture.mode}, which is not read: save it as JPEG or PNG")
+    _check_single(picture)
 
 
-def _inverted(picture: Image.Image) -> bool:
+def _check_single(picture: Image.Image) -> None:
+    """Raises PictureError if one frame or page is not all that an open file shows.
+
+    Thumbnails, and what a telephone adds to a JPEG (gain maps, depth), are no pictures of their own.
+    """
+    if picture.format == "TIFF":
+        _check_pages(picture)
+    elif picture.format == "MPO":
+        entries = picture.mpinfo.get(_MP_ENTRIES, [])  # pyright: ignore[reportAttributeAccessIssue] - of MpoImageFile
+        if sum(str(entry["Attribute"]["MPType"]).startswith("Multi-Frame") for entry in entries) > 1:
+            raise PictureError("several views in one file: save each as a file of its own")
+    elif getattr(picture, "n_frames", 1) > 1:
+        raise PictureError("an animation: save the frames that you need as files of their own")
+
+
+def _check_pages(picture: Image.Image) -> None:
+    tags = picture.tag_v2  # pyright: ignore[reportAttributeAccessIssue] - of TiffImageFile
+    if _DNG_VERSION in tags or _is_thumbnail(tags):
+        raise PictureError(RAW)
+    for page in range(1, MOST_PAGES + 1):
+        try:
+            picture.seek(page)
+        except EOFError:
+            break
+        if page == MOST_PAGES or not _is_thumbnail(picture.tag_v2):  # pyright: ignore[reportAttributeAccessIssue]
+            raise PictureError("several pages in one file: save each as a file of its own")
+    picture.seek(0)
+
+
+def _is_thumbnail(tags) -> bool:
+    return bool(int(tags.get(_SUBFILE_TYPE, 0)) & _THUMBNAIL)
+
+
+def _is_inverted(picture: Image.Image) -> bool:
     """Whether 0 is white in it, of which Pillow takes no notice in a TIFF with 16 bits."""
     tags = getattr(picture, "tag_v2", {})
     return picture.mode in _SIXTEEN_BITS and tags.get(_GRAY_TAG) == _WHITE_IS_ZERO
 
 
 def _upright_pixels(picture: Image.Image, inverted: bool | None = None) -> np.ndarray:
-    inverted = _inverted(picture) if inverted is None else inverted
-    _forget_metadata(picture)
+    inverted = _is_inverted(picture) if inverted is None else inverted
+    _keep_orientation(picture)
     picture.load()
     return np.asarray(_to_rgb(ImageOps.exif_transpose(picture), inverted))
 
 
-def _forget_metadata(picture: Image.Image) -> None:
+def _keep_orientation(picture: Image.Image) -> None:
     """Keep the orientation alone: Pillow writes the metadata anew when it turns a picture, and fails at an odd tag."""
     try:
         orientation = picture.getexif().get(ExifTags.Base.Orientation, 1)
@@ -252,7 +288,7 @@ def _one_line(error: Exception) -> str:
     return text[:120] or type(error).__name__
 
 
-def resized(picture: np.ndarray, size: int) -> np.ndarray:
+def resize_square(picture: np.ndarray, size: int) -> np.ndarray:
     """A square picture at uint8 (size, size, 3). Raises PictureError if it is not square."""
     import cv2
 

@@ -20,7 +20,7 @@ from masquerade.core.errors import DatasetError, PictureError
 from masquerade.core.images import REFUSED
 from masquerade.faces import MANIFESTS, Dataset, Record
 from masquerade.faces.photographs import decoding
-from masquerade.faces.photographs.decoding import resized
+from masquerade.faces.photographs.decoding import resize_square
 from masquerade.faces.photographs.trees import FolderTree, Tree, write_manifest
 
 MEGAPIXELS = 100.0
@@ -209,9 +209,9 @@ def read_aligned(sides: tuple[int, ...], size: int, near: Any, content: bytes) -
         published = " or ".join(f"{side} x {side}" for side in sides)
         raise PictureError(f"{picture.shape[1]} x {picture.shape[0]} pixels, published with {published}")
     side = min(picture.shape[0], ALIGNED_SIDE)
-    points, detected = alignment.aligned_landmarks(resized(picture, side))
+    points, detected = alignment.aligned_landmarks(resize_square(picture, side))
     inside = (points + 0.5) * (size / side) - 0.5
-    return resized(picture, size), {"landmarks": inside.astype(np.float32).ravel().tolist(), "detected": detected}
+    return resize_square(picture, size), {"landmarks": inside.astype(np.float32).ravel().tolist(), "detected": detected}
 
 
 def read_photograph(size: int, near: tuple[float, float] | None, content: bytes) -> tuple[np.ndarray, dict]:

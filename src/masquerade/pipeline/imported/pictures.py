@@ -20,7 +20,7 @@ from masquerade.core.errors import ArchiveError, PictureError
 from masquerade.core.files import write_atomically
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.faces.photographs import decoding
-from masquerade.faces.photographs.decoding import resized
+from masquerade.faces.photographs.decoding import resize_square
 from masquerade.faces.photographs.names import files
 from masquerade.params.blocks import ImportedSet
 from masquerade.pipeline import anonymization
@@ -112,7 +112,7 @@ def collect(
     """Write the pictures below ``folder``, in any readable format, to the file ``output``. Returns their number.
 
     The name of a picture without its file type and ``suffix`` is the id of its original. ``partial``: faces may lack a
-    picture. ``resize``: square pictures of another size are resized. ``near``: see `Originals.match`. Raises
+    picture. ``resize``: square pictures of another size are resize_square. ``near``: see `Originals.match`. Raises
     ArchiveError, which lists every mistake, and writes nothing if a face lacks a picture, or a picture belongs to no
     face, cannot be read, has another size or shows an original.
     """
@@ -167,7 +167,7 @@ def _read(path: Path, folder: Path, name: str, originals: Originals, near: float
     if picture.shape[:2] != (size, size):
         if not resize:
             raise PictureError(f"not {size} x {size} pixels (--resize brings square pictures to that size)")
-        picture = resized(picture, size)
+        picture = resize_square(picture, size)
     return _checked(picture, name, originals, near)
 
 

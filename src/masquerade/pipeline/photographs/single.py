@@ -24,7 +24,7 @@ from masquerade.core.errors import (
     WrongKey,
 )
 from masquerade.core.images import OK
-from masquerade.faces.folder import Folder, PhotographRecord, records_of
+from masquerade.faces.folder import Folder, PhotographRecord, make_records
 from masquerade.faces.photographs import decoding
 from masquerade.pipeline import inspection, provenance_tag, salts
 from masquerade.pipeline.release import FOUND, Row
@@ -113,7 +113,7 @@ class Photograph(Folder):
         return self._stated
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[PhotographRecord]:
-        yield from records_of(NAME, lambda: self._pixels, self.params, size, seed)
+        yield from make_records(NAME, lambda: self._pixels, self.params, size, seed)
 
 
 def path_of(picture: Picture) -> Path | None:
