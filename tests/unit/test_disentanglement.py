@@ -10,11 +10,9 @@ from torch import nn
 
 import kit
 from masquerade.core.errors import ParameterError
-from masquerade.methods._disentanglement import training
+from masquerade.methods._disentanglement import DisentanglementSettings, training
 from masquerade.methods._disentanglement.network import AAD, AttributeEncoder, Disentanglement
-from masquerade.methods._disentanglement.settings import DisentanglementSettings
 from masquerade.networks.inputs import apply_in_batches
-from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.training import checkpoints, loop
 
 PIXELS = {"width": 4, "depth": 2, "scales": 2}
@@ -73,12 +71,6 @@ def test_the_published_and_the_small_network_are_one_class_with_different_widths
             network = Disentanglement(chosen)
             made = network(torch.empty(2, 512), torch.empty(2, 3, side, side))
         assert (chosen.size, made.shape) == (side, (2, 3, side, side))
-
-
-def test_the_discriminator_judges_every_scale():
-    maps = MultiScaleDiscriminator(4, 3, 3)(torch.zeros(2, 3, 64, 64))
-    assert [tuple(scores.shape[:2]) for scores in maps] == [(2, 1)] * 3
-    assert [scores.shape[-1] for scores in maps] == sorted((scores.shape[-1] for scores in maps), reverse=True)
 
 
 # The AAD layer: with h = (-1, 1) its instance norm is (-1, 1) (the variance is 1, up to the norm's epsilon 1e-5).
@@ -175,12 +167,6 @@ def test_the_generator_takes_the_span_of_the_people_alone(identity):
     assert not torch.allclose(network(people[:1], images[:1]), network(people[1:2], images[:1]))
 
 
-def test_without_a_span_the_generator_takes_the_whole_vector(stage1):
-    vectors = torch.randn(4, stage1.network.identity_width)
-    assert stage1.network.project(vectors) is vectors
-    assert "basis" not in stage1.network.state_dict()
-
-
 def test_shares_of_more_than_a_batch_are_refused():
     with pytest.raises(ValueError, match="are shares of one batch"):
         settings({"noised": 0.3}, same_pairs=0.8)
@@ -214,21 +200,6 @@ def test_each_optimizer_changes_its_own_network_only(stage1, number, own, other)
     assert torch.equal(next(stage1.network.parameters()), changed)
     assert not torch.equal(next(stage1.modules[own].parameters()), weights[own])
     assert torch.equal(next(stage1.modules[other].parameters()), weights[other])
-
-
-@pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
-def test_a_discriminator_of_features_learns_to_tell_pictures_apart(stage1):
-    """What is frozen in it stays as it is, and is in no state that a training resumes from."""
-    phase = stage1.phases[1]
-    bright, dark = torch.full((4, 3, 32, 32), 0.5), torch.full((4, 3, 32, 32), -0.5)
-    frozen = [weight.clone() for weight in phase.features.parameters()]
-    values = [stage1._update_discriminator(phase, bright, dark).item() for _ in range(60)]  # at 0.3 of the rate
-    assert values[0] == pytest.approx(2, abs=0.5)  # hinge, Eq. 14: each half gives 1 at a score of 0
-    assert values[-1] < 0.7 * values[0]
-    assert all(torch.equal(*pair) for pair in zip(phase.features.parameters(), frozen, strict=True))
-    assert stage1.modules.keys() == {"network", "discriminator", "refining_discriminator"}
-    kept = {id(weight) for module in stage1.modules.values() for weight in module.parameters()}
-    assert not kept & {id(weight) for weight in phase.features.parameters()}
 
 
 @pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
@@ -270,11 +241,6 @@ def total(values, weights):
     return sum(getattr(weights, name) * values[name] for name in KNOBS["losses"])
 
 
-def test_a_training_without_refinement_is_the_start_of_one_with_it(identity):
-    alone, first = (task(identity, steps=2, small={"refinement_steps": steps}) for steps in (0, 3))
-    assert [alone.step(step)["total"] for step in range(2)] == [first.step(step)["total"] for step in range(2)]
-
-
 def test_training_learns_to_reconstruct(identity, job):
     curve = kit.Curve()
     chosen = settings({"noised": 0.0}, steps=60, same_pairs=1.0, learning_rate=4e-3, samples_every=60)
@@ -298,14 +264,6 @@ def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkey
     other, other_facts = checkpoints.load_checkpoint(kin.checkpoint)
     assert other_facts["training"] != facts["training"]
     assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())
-
-
-def test_samples_show_every_column_at_the_given_intervals(identity, job):
-    samples = {}
-    training.train(settings(), job(picture=samples.__setitem__), {"identity": identity}, alter=lambda vectors: -vectors)
-    assert sorted(samples) == ["samples_000003", "samples_000006"]
-    # Four faces of the validation split; source, reconstruction, another's identity, altered.
-    assert {pixels.shape for pixels in samples.values()} == {(4 * 32, 4 * 32, 3)}
 
 
 def test_pictures_of_another_size_are_refused_with_what_to_change(identity, job):

@@ -13,7 +13,7 @@ from masquerade.core import discovery, seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
 from masquerade.methods import Resources
-from masquerade.methods.falco import DECAY, MILESTONES, Falco, attribute_loss, identity_loss
+from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.stylegan2 import layers_like
@@ -66,14 +66,6 @@ def test_attribute_loss_is_the_mean_of_a_token_summed_over_tokens():
 @pytest.mark.parametrize(("layers", "expected"), [(18, [3, 4, 5, 6, 7]), (14, [2, 3, 4, 5, 6]), (10, [2, 3, 4])])
 def test_layer_ranges_scale_with_the_generator(layers, expected):
     assert list(layers_like(3, 7, layers)) == expected
-
-
-def test_published_settings_are_those_of_the_papers_parameters(root):
-    block = loading.load(root, "paper").methods["falco"]
-    assert (block.params.steps, block.params.learning_rate, DECAY) == (50, 0.01, 0.8)
-    assert [int(share * 50) for share in MILESTONES] == [37, 45]
-    assert list(layers_like(block.params.first_layer, block.params.last_layer, 18)) == [3, 4, 5, 6, 7]
-    assert (block.variants["m_0"].identity, block.variants["m_0"].attributes) == (10.0, 0.1)
 
 
 def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
@@ -318,13 +310,6 @@ def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):
         codes = network.broadcast(network.truncate(network.map(z), 0.5))
         expected = to_uint8(network.synthesize_large(codes).clamp(-1, 1).numpy())[0]
     assert np.abs(draw(name).astype(int) - expected).mean() < 1
-
-
-def test_a_generator_of_one_size_draws_nothing_large(world):
-    from masquerade.methods.random_generated import RandomGenerated
-
-    resources = Resources(backbones=world[1])
-    assert RandomGenerated(RandomGenerated.Params(psi=0.5), RandomGenerated.Variant(), resources).enlarge() is None
 
 
 def test_the_row_that_its_author_calls_attributes_alone_runs_the_attribute_loss_alone(root):

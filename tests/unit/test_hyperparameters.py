@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from masquerade.methods import falco
+
 ROOT = Path(__file__).parents[2]
 PRINTED = {
     # identitydp section V.C
@@ -49,6 +51,11 @@ def test_params_hold_the_values_that_the_paper_prints(methods, knob):
     for key in rest:
         value = value[key]
     assert value == PRINTED[knob]
+
+
+def test_falco_lowers_its_rate_where_the_published_code_does():
+    assert [int(share * 50) for share in falco.MILESTONES] == [37, 45]
+    assert falco.DECAY == 0.8
 
 
 def test_both_phases_of_ifadit_have_the_number_of_updates_of_the_paper(methods):

@@ -10,7 +10,7 @@ from torch.nn.functional import leaky_relu, normalize
 
 from masquerade.core.images import to_float
 from masquerade.judges.pixels import Pixels
-from masquerade.methods.ifadit import losses
+from masquerade.methods.ifadit import FlowSettings, IfaditSettings, IfaditSmallScale, losses
 from masquerade.methods.ifadit.losses import blur_mask, refine, round_to_8_bits, soft_mask
 from masquerade.methods.ifadit.network import (
     IdentityCompensation,
@@ -21,7 +21,6 @@ from masquerade.methods.ifadit.network import (
     map_secrets,
 )
 from masquerade.methods.ifadit.phases import draw_pairs, project_to_visible
-from masquerade.methods.ifadit.settings import FlowSettings, IfaditSettings, IfaditSmallScale
 from masquerade.networks.identity_mapping import IdentityMapping
 from masquerade.networks.stylegan2 import Generator
 
@@ -72,25 +71,6 @@ def test_a_block_computes_equations_5_and_6():
     np.testing.assert_allclose(first.detach(), [[scale - 1, 2 * scale - 1]], rtol=1e-6)
 
 
-def test_the_first_half_changes_as_a_function_of_the_new_second_half():
-    torch.manual_seed(3)
-    block, key = SecureCouplingBlock(2, 3, [5], 1.0), torch.randn(1, 3)
-    first, second = torch.randn(1, 2), torch.randn(1, 2)
-    changed = second * block._bound(block.omega(torch.cat([first, key], 1))).exp() + block.phi(
-        torch.cat([first, key], 1)
-    )
-    known = torch.cat([changed, key], 1)
-    expected = first * torch.sigmoid(block.rho(known)).exp() + block.eta(known)
-    halves = block(first, second, key)
-    np.testing.assert_allclose(halves[0].detach(), expected.detach(), rtol=1e-5)
-    np.testing.assert_allclose(halves[1].detach(), changed.detach(), rtol=1e-5)
-
-
-def test_a_vector_of_odd_width_is_refused():
-    with pytest.raises(ValueError, match="must be even"):
-        SecureFlow(7, STYLE)
-
-
 def test_aligned_identities_are_recovered_and_stay_in_the_space_of_identities():
     torch.manual_seed(0)
     basis = torch.linalg.qr(torch.randn(WIDTH, 12)).Q.T
@@ -133,26 +113,17 @@ def test_drawn_pairs_share_their_secrets_and_are_different_faces():
     assert rows.max() < 3
 
 
-def test_the_mapping_is_an_mlp_of_two_layers_for_each_style_layer():
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_mapping_is_an_mlp_of_two_layers_for_each_style_layer_or_for_all(shared):
     torch.manual_seed(0)
-    mapping = IdentityMapping(layers=3, identity=4, style=2, hidden=5)
+    mapping = IdentityMapping(layers=3, identity=4, style=2, hidden=5, shared=shared)
     identity, attributes = torch.randn(6, 4), torch.randn(6, 3, 2)
     for layer in range(3):
+        used = 0 if shared else layer
         x = torch.cat([2 * identity, attributes[:, layer]], dim=1)  # sqrt(4) times the replicated identity
-        x = leaky_relu(x @ mapping.first.weight[layer] + mapping.first.bias[layer], 0.2)
-        expected = x @ mapping.second.weight[layer] + mapping.second.bias[layer]
+        x = leaky_relu(x @ mapping.first.weight[used] + mapping.first.bias[used], 0.2)
+        expected = x @ mapping.second.weight[used] + mapping.second.bias[used]
         np.testing.assert_allclose(mapping(identity, attributes)[:, layer].detach(), expected.detach(), atol=1e-5)
-
-
-def test_a_shared_mapping_is_one_mlp_for_all_style_layers():
-    torch.manual_seed(0)
-    mapping = IdentityMapping(layers=3, identity=4, style=2, hidden=5, shared=True)
-    identity, attributes = torch.randn(6, 4), torch.randn(6, 3, 2)
-    x = torch.cat([2 * identity[:, None].expand(-1, 3, -1), attributes], dim=2)
-    x = leaky_relu(x @ mapping.first.weight[0] + mapping.first.bias[0], 0.2)
-    expected = x @ mapping.second.weight[0] + mapping.second.bias[0]
-    torch.testing.assert_close(mapping(identity, attributes), expected)
-    assert sum(weight.numel() for weight in mapping.parameters()) == (6 * 5 + 5) + (5 * 2 + 2)
 
 
 def test_a_mapping_can_start_with_the_attributes_alone():

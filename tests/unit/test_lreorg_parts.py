@@ -136,13 +136,6 @@ class TestAnonymizers:
         centers = np.repeat(4 * draw.standard_normal((5, 8)), 20, axis=0)
         return (centers + 0.3 * draw.standard_normal((100, 8))).astype(np.float32)
 
-    def test_groups_are_the_clusters_of_the_features(self, features):
-        groups = anonymizers.Groups(features, 5)
-        parts = groups.labels.reshape(5, 20)
-        assert (parts == parts[:, :1]).all()
-        assert len(set(parts[:, 0])) == 5
-        np.testing.assert_allclose(groups.averages[parts[2, 0]], features[40:60].mean(0), rtol=1e-5)
-
     def test_groups_are_as_tight_as_those_of_scikit_learn(self):
         """The sum of squared distances to the centers, of 40 groups of directions that differ by a hundredth."""
         from sklearn.cluster import KMeans
@@ -221,11 +214,6 @@ class TestAnonymizers:
         one = anonymizers.FarthestContentAnonymizer.from_faces(features[:2], np.array([[0.75, 0.2], [0.25, 0.8]]))
         expected = [0.75 * features[0] + 0.25 * features[1], 0.2 * features[0] + 0.8 * features[1]]
         np.testing.assert_allclose(one.averages, expected, rtol=1e-6)
-
-    def test_near_faces_get_the_same_farthest_group(self, features):
-        groups = anonymizers.Groups(features, 5)
-        made = anonymizers.FarthestGroupAnonymizer(groups).anonymize(features[:20, None], [""] * 20, 0)
-        assert (made == made[0]).all()
 
     def test_noise_keeps_the_length_and_loses_the_direction(self, features):
         mechanism = LaplaceMechanism(1.0, 2 * np.sqrt(8), "bound", "seeded")

@@ -19,7 +19,7 @@ from masquerade.core.images import Faces
 from masquerade.core.keys import Digits, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.methods._disentanglement import DisentanglementSettings
 from masquerade.methods._memory import Remembered
 from masquerade.training.settings import TrainingJob
 

@@ -7,7 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from masquerade.backbones import loaded
 from masquerade.core import seeding
@@ -26,10 +26,10 @@ MILESTONES, DECAY = (0.75, 0.9), 0.8
 class FalcoSmallScale(SmallScale):
     """How FALCO differs from the paper at small scales (docs/falco.md)."""
 
-    fake_weight: Annotated[float, Field(ge=0)] = 0.0
+    fake_weight: NonNegativeFloat = 0.0
     """Weight of the mean squared distance between the free codes and the fake's, in the P_N space of the fakes; 0: left
     out. It keeps the codes where the generator draws well."""
-    batch: Annotated[int, Field(ge=0)] = 0
+    batch: NonNegativeInt = 0
     """Images that are optimized together; 0: as many as the memory of the GPU holds (`compute.deterministic`)."""
 
 
@@ -52,9 +52,9 @@ class Falco(Method):
         """The first style layer that is optimized, of 18 (3: section 3.2); smaller generators: docs/falco.md."""
         last_layer: Annotated[int, Field(ge=0, le=17)]
         """The last one, of 18 (7: section 3.2). The layers before and after are those of the inversion."""
-        steps: Annotated[int, Field(ge=1)]
+        steps: PositiveInt
         """Updates of a code (50: published code)."""
-        learning_rate: Annotated[float, Field(gt=0)]
+        learning_rate: PositiveFloat
         """Learning rate of Adam (0.01: published code)."""
         tokens: Literal["patches", "all"]
         """Tokens of Eq. 3: the text-image model's patches (section 3.3), or the class token too (published code)."""
@@ -66,9 +66,9 @@ class Falco(Method):
     class Variant(Settings):
         margin: Annotated[float, Field(ge=-1, le=1)]
         """m: the target cosine of identity vectors (0 and 0.9: section 4.3)."""
-        identity: Annotated[float, Field(ge=0)]
+        identity: NonNegativeFloat
         """lambda_id, weight of Eq. 2 (10: published code)."""
-        attributes: Annotated[float, Field(ge=0)]
+        attributes: NonNegativeFloat
         """lambda_att, weight of Eq. 3 (0.1: published code)."""
         start: Literal["nearest", "random"]
         """The fake from which the optimized layers start: the nearest one (section 3.2), or a random one."""

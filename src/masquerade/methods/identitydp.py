@@ -1,17 +1,16 @@
 """IdentityDP: Laplace noise on a disentangled identity vector."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import PositiveFloat
 
 from masquerade.backbones import loaded
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
-from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.methods._disentanglement import DisentanglementSettings
 from masquerade.training.settings import TrainingJob
 
 SAMPLE_EPSILON = 6.0  # for the last column of the sample images: section V.D
@@ -35,7 +34,7 @@ class IdentityDP(Method):
     Params = DisentanglementSettings
 
     class Variant(Settings):
-        epsilon: Annotated[float, Field(gt=0)]
+        epsilon: PositiveFloat
         """Privacy budget of one released image (6 and 0.57: section V.D; swept from 1.1 to 800 in Figures 4-6)."""
         sensitivity: _privacy.Sensitivity
         """``measured``: the largest L1 distance in the set that is anonymized (section V.D); ``bound``: 2 sqrt(512)."""

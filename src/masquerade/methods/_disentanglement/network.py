@@ -17,7 +17,7 @@ from masquerade.backbones import loaded
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import Faces, check_size
 from masquerade.methods import Resources
-from masquerade.methods._disentanglement.settings import DisentanglementSettings
+from masquerade.methods._disentanglement import DisentanglementSettings
 from masquerade.methods.latent.codes import Codes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.identity_mapping import IdentityMapping

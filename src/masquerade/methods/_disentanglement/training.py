@@ -18,8 +18,8 @@ from torch.nn.functional import cosine_similarity, normalize, relu
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float
+from masquerade.methods._disentanglement import DisentanglementSettings, LossWeights
 from masquerade.methods._disentanglement.network import StageOne, build
-from masquerade.methods._disentanglement.settings import DisentanglementSettings, LossWeights
 from masquerade.networks.discriminators import Heads, Projection
 from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.networks.patchgan import MultiScaleDiscriminator

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from masquerade.backbones import loaded
 from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core.images import to_float
+from masquerade.methods.ifadit import IfaditSettings
 from masquerade.methods.ifadit.losses import soft_mask
-from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.networks.inputs import apply_in_batches, device, place
 
 BATCH = 32  # images at a time

@@ -11,7 +11,7 @@ from masquerade.core.keys import Secret, expand, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._memory import Remembered
-from masquerade.methods.ifadit.settings import IfaditSettings
+from masquerade.methods.ifadit import IfaditSettings
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:

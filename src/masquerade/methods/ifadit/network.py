@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones.inversion.inverter import KINDS, Inverter
-from masquerade.methods.ifadit.settings import IfaditSettings
+from masquerade.methods.ifadit import IfaditSettings
 from masquerade.networks import deterministic
 from masquerade.networks.identity_mapping import IdentityMapping
 from masquerade.networks.linear_codes import LinearCodes, linear_side

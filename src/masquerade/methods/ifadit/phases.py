@@ -15,11 +15,10 @@ from torch.nn.functional import normalize
 
 from masquerade.backbones.generator.reconstruction import energy_distance
 from masquerade.core import seeding
-from masquerade.methods.ifadit import losses
+from masquerade.methods.ifadit import IfaditSettings, ImageWeights, losses
 from masquerade.methods.ifadit.frozen import Batch, FrozenNetworks, TrainingImages
 from masquerade.methods.ifadit.losses import refine, round_to_8_bits
 from masquerade.methods.ifadit.network import Disentangler, Transform, draw_secrets
-from masquerade.methods.ifadit.settings import IfaditSettings, ImageWeights
 from masquerade.training.optimizers import Optimizers, cooldown_share
 
 REHEARSAL_NOISE = 0.5

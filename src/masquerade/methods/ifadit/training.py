@@ -12,11 +12,11 @@ from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import to_float
 from masquerade.methods._disentanglement.training import read_images
+from masquerade.methods.ifadit import IfaditSettings
 from masquerade.methods.ifadit.frozen import NEEDS, FrozenNetworks, TrainingImages, list_tied_backbones
 from masquerade.methods.ifadit.losses import refine
 from masquerade.methods.ifadit.network import Disentangler, Span, Transform, map_secrets
 from masquerade.methods.ifadit.phases import Phase, PhaseOne, PhaseTwo, Rehearsal
-from masquerade.methods.ifadit.settings import IfaditSettings
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
 from masquerade.training.settings import TrainingJob

@@ -5,14 +5,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
-from masquerade.methods.lreorg.settings import IDENTITY, Keyword, Keywords, LReOrgSettings
+from masquerade.methods.lreorg import IDENTITY, Keyword, Keywords, LReOrgSettings
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ class LReOrg(Method):
         """How the identity is hidden: GIA (section 3.3), IdentityDP's noise (4.1), or k-anonymity (4.3)."""
         groups: Annotated[int, Field(ge=2)]
         """m, the number of groups of generated faces (the paper gives none)."""
-        nearest: Annotated[int, Field(ge=1)]
+        nearest: PositiveInt
         """a: the rank of the nearest group that can be chosen (the paper gives none)."""
-        farthest: Annotated[int, Field(ge=1)]
+        farthest: PositiveInt
         """b: the rank of the farthest group that can be chosen (the paper gives none)."""
-        epsilon: Annotated[float, Field(gt=0)]
+        epsilon: PositiveFloat
         """Privacy budget of the choice of a group, or of the noise (the paper gives none)."""
         sensitivity: _privacy.Sensitivity
         """Of the noise: ``measured`` on the key features of generated faces, or the ``bound`` for every face."""

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from masquerade.backbones.semantics.network import SemanticEncoder
 from masquerade.core import seeding
-from masquerade.methods.lreorg.settings import Keyword
+from masquerade.methods.lreorg import Keyword
 from masquerade.training.optimizers import Optimizers, cooldown_share
 
 SLOPE = 0.2  # of the leaky rectifiers, as in the dense blocks of Wang et al. 2018 (ESRGAN)

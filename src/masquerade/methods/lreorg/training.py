@@ -19,8 +19,8 @@ from masquerade.core import seeding
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods.latent.codes import diverged
 from masquerade.methods.latent.space import BATCH, LatentSpace
+from masquerade.methods.lreorg import IDENTITY, LReOrgSettings
 from masquerade.methods.lreorg.network import CDFNet, Vocabulary, measure_agreement, train_reader
-from masquerade.methods.lreorg.settings import IDENTITY, LReOrgSettings
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
