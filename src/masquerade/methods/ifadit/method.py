@@ -97,11 +97,8 @@ class Ifadit(Method):
     def recover_onto(self, images: np.ndarray, keys: Sequence[bytes] | None, originals: np.ndarray) -> np.ndarray:
         """Eq. 10, then Eq. 11 with background and mask of the original images, as in the published evaluation."""
         identity, attributes, _ = self._read(images)
-
-        def part(identity: "Tensor", derived: "Tensor") -> "Tensor":
-            return self._transform.inverse(self._transform.compensation(identity), self._map_secrets(derived))
-
-        recovered = self._apply(part, identity, self._derive_bytes(keys))
+        transform = self._transform
+        recovered = self._apply_secrets(lambda z, k: transform.inverse(transform.compensation(z), k), identity, keys)
         return self._draw_refined(recovered, attributes, originals, self._read(originals)[2])
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> Saved:
@@ -110,12 +107,8 @@ class Ifadit(Method):
 
     def recover_saved(self, saved: Saved, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 10 from the saved vectors, without a second encoding and without compensation."""
-
-        def part(hidden: "Tensor", derived: "Tensor") -> "Tensor":
-            return self._transform.inverse(hidden, self._map_secrets(derived))
-
         images = to_float(saved.images)
-        recovered = self._apply(part, saved.identity, self._derive_bytes(keys))
+        recovered = self._apply_secrets(self._transform.inverse, saved.identity, keys)
         return self._draw_refined(recovered, saved.attributes, images, self._read(images)[2])
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
@@ -141,11 +134,7 @@ class Ifadit(Method):
 
     def _transform_identity(self, identity: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """T(E_ID(X), s): Eq. 9."""
-        return self._apply(
-            lambda identity, derived: self._transform(identity, self._map_secrets(derived)),
-            identity,
-            self._derive_bytes(keys),
-        )
+        return self._apply_secrets(self._transform, identity, keys)
 
     def _draw_refined(
         self, identity: np.ndarray, attributes: np.ndarray, background: np.ndarray, mask: np.ndarray
@@ -165,16 +154,17 @@ class Ifadit(Method):
         """G(M(z, a)), in [-1, 1]."""
         return self._networks.generator.synthesize(self._disentangler.codes(identity, attributes)).clamp(-1, 1)
 
-    def _derive_bytes(self, keys: Sequence[bytes] | None) -> np.ndarray:
-        """The bytes that HKDF derives from each key, uint8 (N, style)."""
-        width = self._networks.generator.style_width
-        return stack_per_key(keys, lambda key: np.frombuffer(expand(key, width, "ifadit"), dtype=np.uint8))
+    def _apply_secrets(self, function: Callable, vectors: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
+        """``function`` of vectors (N, D) and of KeyGen(s), Eq. 4: the secret vectors (N, style) of the keys.
 
-    def _map_secrets(self, derived: "Tensor") -> "Tensor":
-        """KeyGen(s) of Eq. 4, (N, style), from the derived bytes: [-1, 1], the generator's mapping network."""
+        HKDF derives bytes from a key. Scaled to [-1, 1], the mapping network of the generator maps them.
+        """
         from masquerade.methods.ifadit.network import map_secrets
 
-        return map_secrets(self._networks.generator, derived)
+        generator = self._networks.generator
+        width = generator.style_width
+        derived = stack_per_key(keys, lambda key: np.frombuffer(expand(key, width, "ifadit"), dtype=np.uint8))
+        return self._apply(lambda part, rows: function(part, map_secrets(generator, rows)), vectors, derived)
 
     def _apply(self, function: Callable, *batch: np.ndarray) -> Any:
         """The joined results of ``function`` on parts of arrays with one row a face. PictureError for another size."""

@@ -42,9 +42,12 @@ class Phase:
         """One update. Returns the losses by name."""
         raise NotImplementedError
 
-    def rate(self, step: int) -> float:
-        """The learning rate of a step, as a share of the largest one."""
-        return cooldown_share(step, self.steps, self.settings.small_scale.cooldown)
+    def update(self, values: dict[str, Tensor], weights: dict[str, float], step: int) -> dict[str, float]:
+        """Take one step on the sum of the losses, times their ``weights`` (1 for the others). Returns them by name."""
+        total = cast("Tensor", sum(weights.get(name, 1.0) * value for name, value in values.items()))
+        rate = cooldown_share(step, self.steps, self.settings.small_scale.cooldown)
+        self.optimizers["all"].descend(total, rate)
+        return {f"{self.name}/{name}": value.item() for name, value in (values | {"total": total}).items()}
 
 
 class ImagePhase(Phase):
@@ -63,16 +66,16 @@ class ImagePhase(Phase):
         """A changed face for the losses: with the background refined and rounded to 8 bits, if there is a mask."""
         return drawn if mask is None else round_to_8_bits(refine(drawn, background, mask))
 
-    def reconstruction_loss(self, made: Tensor, batch: Batch) -> Tensor:
+    def reconstruction_loss(self, drawn: Tensor, batch: Batch) -> Tensor:
         """L_P1, Eq. 14, of reconstructions X~."""
         chosen = self.settings.phase_one
-        quality = losses.visual_quality_loss(made, batch.images, chosen.structure, chosen.pixels)  # Eq. 12
-        return chosen.quality * quality + self.semantic_loss(made, batch.identity, batch.points)
+        quality = losses.visual_quality_loss(drawn, batch.images, chosen.structure, chosen.pixels)  # Eq. 12
+        return chosen.quality * quality + self.semantic_loss(drawn, batch.identity, batch.points)
 
-    def semantic_loss(self, made: Tensor, identity: Tensor, points: Tensor) -> Tensor:
+    def semantic_loss(self, drawn: Tensor, identity: Tensor, points: Tensor) -> Tensor:
         """L_Sem, Eq. 13."""
-        return losses.semantic_loss(self.networks.identity(made), identity) + losses.semantic_loss(
-            self.networks.points(made), points
+        return losses.semantic_loss(self.networks.identity(drawn), identity) + losses.semantic_loss(
+            self.networks.points(drawn), points
         )
 
     def set_training(self, learns: bool) -> None:
@@ -104,7 +107,7 @@ class PhaseOne(ImagePhase):
         others = torch.from_numpy(draw.integers(0, len(self.data), count))
         identity[:count] = self.data.identity[others].to(identity)
         attributes = self.disentangler.attributes(batch.images)
-        drawn = self.draw(identity, attributes)
+        drawn = self.draw(identity, attributes)  # (batch, 3, S, S)
         values = {}
         if count < chosen.batch:
             values["reconstruction"] = self.reconstruction_loss(drawn[count:], batch.select(slice(count, None)))
@@ -118,9 +121,7 @@ class PhaseOne(ImagePhase):
                 values["cycle"] = self.reconstruction_loss(again, part)
         share = count / chosen.batch
         weights = {"reconstruction": 1 - share, "swapped": share, "cycle": small.cycle * count / chosen.batch}
-        total = cast("Tensor", sum(weights[name] * value for name, value in values.items()))
-        self.optimizers["all"].descend(total, self.rate(step))
-        return {f"phase_one/{name}": value.item() for name, value in (values | {"total": total}).items()}
+        return self.update(values, weights, step)
 
 
 class PhaseTwo(ImagePhase):
@@ -160,23 +161,21 @@ class PhaseTwo(ImagePhase):
         if self.joint:
             values["reconstruction"] = self.reconstruction_loss(self.draw(batch.identity, attributes), batch)
         weights = {"compensation_distance": self.settings.small_scale.compensation_weight}
-        total = cast("Tensor", sum(weights.get(name, 1.0) * value for name, value in values.items()))  # Eq. 22
-        self.optimizers["all"].descend(total, self.rate(step))
-        return {f"phase_two/{name}": value.item() for name, value in (values | {"total": total}).items()}
+        return self.update(values, weights, step)  # Eq. 22
 
     def compute_losses(self, batch: Batch, first: Tensor, second: Tensor, attributes: Tensor) -> dict[str, Tensor]:
         """The terms of L_P2, Eq. 22, of a batch under two secrets."""
         settings, networks, transform = self.settings, self.networks, self.transform
         twice = batch.join(batch)
-        hidden = torch.cat([transform(batch.identity, first), transform(batch.identity, second)])
-        anonymized = self.draw(hidden, torch.cat([attributes, attributes]))  # Eq. 9
+        changed = torch.cat([transform(batch.identity, first), transform(batch.identity, second)])  # z", (2 N, D)
+        anonymized = self.draw(changed, torch.cat([attributes, attributes]))  # Eq. 9, (2 N, 3, S, S)
         anonymized = self.refine(anonymized, twice.images, twice.mask)
         vectors = networks.identity(anonymized)
         by_secret = vectors.chunk(2)
         values = {"anonymity": losses.anonymity_loss(vectors, twice.identity)}
         if settings.diversity_loss:
             values["diversity"] = losses.diversity_loss(*by_secret)
-        # Eq. 10: from the picture under the first secret, with that secret and with the other one
+        # Eq. 10: from the image under the first secret, with that secret and with the other one
         corrected = transform.compensation(vectors)
         under_first = corrected[: len(first)]
         back = torch.cat([transform.inverse(under_first, first), transform.inverse(under_first, second)])
@@ -187,7 +186,7 @@ class PhaseTwo(ImagePhase):
         right_again, wrong_again = networks.identity(recovered).chunk(2)
         values["recovery"] = losses.recovery_loss(right_again, wrong_again, batch.identity)
         if settings.compensation and settings.small_scale.compensation_weight:
-            values["compensation_distance"] = losses.compensation_loss(corrected, hidden)
+            values["compensation_distance"] = losses.compensation_loss(corrected, changed)
         if settings.image_loss:
             right, wrong = recovered.chunk(2)
             values["image"] = self.sum_image_losses(anonymized, right, wrong, batch)
@@ -202,19 +201,19 @@ class PhaseTwo(ImagePhase):
         value = value + self.image_loss(anonymized, twice, chosen.altered)
         return value + self.image_loss(wrong, batch, chosen.altered)
 
-    def image_loss(self, made: Tensor, batch: Batch, weights: ImageWeights) -> Tensor:
+    def image_loss(self, drawn: Tensor, batch: Batch, weights: ImageWeights) -> Tensor:
         """L_Img, Eq. 20, of drawn images, with the weights of Eq. 21."""
-        value = weights.pixels * (made - batch.images).abs().mean()
+        value = weights.pixels * (drawn - batch.images).abs().mean()
         if weights.lpips:
             assert self.lpips is not None
-            value = value + weights.lpips * self.lpips(made, batch.images).mean()
+            value = value + weights.lpips * self.lpips(drawn, batch.images).mean()
         if weights.landmarks:
-            value = value + weights.landmarks * losses.semantic_loss(self.networks.points(made), batch.points)
+            value = value + weights.landmarks * losses.semantic_loss(self.networks.points(drawn), batch.points)
         if weights.parsing:
             with torch.no_grad():
                 target = self.networks.parsing(batch.images)
             squared = self.settings.small_scale.squared_parsing
-            value = value + weights.parsing * losses.parsing_loss(self.networks.parsing(made), target, squared)
+            value = value + weights.parsing * losses.parsing_loss(self.networks.parsing(drawn), target, squared)
         return value
 
 
@@ -252,10 +251,7 @@ class Rehearsal(Phase):
             values["compensation"] = losses.compensation_loss(corrected, hidden)
         if self.settings.diversity_loss:
             values["diversity"] = losses.diversity_loss(*drawn.chunk(2))
-        weighted = (chosen.spread * value if name == "spread" else value for name, value in values.items())
-        total = cast("Tensor", sum(weighted))
-        self.optimizers["all"].descend(total, self.rate(step))
-        return {f"rehearsal/{name}": value.item() for name, value in (values | {"total": total}).items()}
+        return self.update(values, {"spread": chosen.spread}, step)
 
     def read_identities(self, rows: np.ndarray) -> Tensor:
         """Identity vectors (N, D) of training images."""
