@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from masquerade.core.errors import ParameterError
 from masquerade.methods import cao21
-from masquerade.methods.cao21 import Cao21, unit
+from masquerade.methods.cao21 import Cao21, normalize
 
 WIDTH = 12
 level = st.sampled_from(list(cao21.LEVELS))
@@ -18,7 +18,7 @@ numbers = arrays.arrays(np.float64, (3, WIDTH), elements=st.floats(-1, 1, width=
 
 
 def units(seed: int, rows: int = 40, width: int = 512) -> np.ndarray:
-    return unit(np.random.default_rng(seed).normal(size=(rows, width)))
+    return normalize(np.random.default_rng(seed).normal(size=(rows, width)))
 
 
 def test_levels_are_those_of_section_5_1_and_exclude_90_degrees():
@@ -41,7 +41,7 @@ def test_rotation_equals_values_worked_by_hand():
 @given(numbers, level)
 def test_rotation_and_its_inverse_are_the_identity_to_float_precision(raw, d):
     raw = raw + np.eye(3, WIDTH)  # no zero vectors
-    z, f = unit(raw[:2]), unit(raw[2:])[0]
+    z, f = normalize(raw[:2]), normalize(raw[2:])[0]
     theta = cao21.angle(d)
     along = z @ f
     # A face that the rotation turns exactly onto the line of its reference loses its direction (docs/cao21.md).
@@ -54,7 +54,7 @@ def test_rotation_and_its_inverse_are_the_identity_to_float_precision(raw, d):
 def test_direction_alone_is_enough_at_the_usual_distance_of_a_reference(d):
     z, f, theta = units(0), units(1, 1)[0], cao21.angle(d)
     turned = cao21.rotate(z, f, theta)
-    longer = cao21.restore_length(unit(turned), f, theta, math.pi / 2)
+    longer = cao21.restore_length(normalize(turned), f, theta, math.pi / 2)
     close = cao21.rotate_back(longer, f, theta)
     # Two faces fit. If both are near 90 degrees, the face on the other side of the reference is more likely.
     assert np.median((close * z).sum(axis=1)) > (0.999 if d not in (3, 4) else 0.97)
@@ -67,7 +67,7 @@ def test_wrong_password_or_level_does_not_recover_the_vector(wrong):
     z, f, other = units(0), units(1, 1)[0], units(2, 1)[0]
     turned = cao21.rotate(z, f, cao21.angle(9))
     guess = (other, cao21.angle(9)) if wrong == "password" else (f, cao21.angle(0))
-    assert (unit(cao21.rotate_back(turned, *guess)) * z).sum(axis=1).max() < 0.9
+    assert (normalize(cao21.rotate_back(turned, *guess)) * z).sum(axis=1).max() < 0.9
 
 
 class TestReferences:
@@ -83,7 +83,7 @@ class TestReferences:
         assert len(set(people)) == 10
         assert all(0 <= person < 60 for person in people)
         reference = references.average(password)
-        np.testing.assert_allclose(reference, unit(library[people].mean(axis=0)[None])[0])
+        np.testing.assert_allclose(reference, normalize(library[people].mean(axis=0)[None])[0])
         assert (library @ reference).max() < 0.75
 
     def test_too_few_people_are_refused(self):
@@ -94,15 +94,15 @@ class TestReferences:
 def test_wrong_passwords_undo_a_part_of_the_protection_as_the_page_says():
     """docs/cao21.md: cosines to the face at d = 9, with references that are independent of each other."""
     draw, theta = np.random.default_rng(0), cao21.angle(9)
-    faces, references = unit(draw.standard_normal((400, 512))), unit(draw.standard_normal((31, 512)))
-    direction = unit(cao21.rotate(faces, references[0], theta))
+    faces, references = normalize(draw.standard_normal((400, 512))), normalize(draw.standard_normal((31, 512)))
+    direction = normalize(cao21.rotate(faces, references[0], theta))
 
     def cosine(vectors):
-        return float((unit(vectors) * faces).sum(axis=1).mean())
+        return float((normalize(vectors) * faces).sum(axis=1).mean())
 
     def recovered(reference):
         vectors = cao21.restore_length(direction, reference, theta, np.pi / 2)
-        return unit(cao21.rotate_back(vectors, reference, theta))
+        return normalize(cao21.rotate_back(vectors, reference, theta))
 
     wrong = [recovered(reference) for reference in references[1:]]
     assert cosine(direction) == pytest.approx(-0.50, abs=0.01)

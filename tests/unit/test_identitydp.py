@@ -15,7 +15,7 @@ from masquerade.core.errors import ParameterError, ProtocolError
 from masquerade.core.images import Faces
 from masquerade.methods import Resources, _privacy
 from masquerade.methods._disentanglement.network import Disentanglement
-from masquerade.methods._privacy import LaplaceMechanism, measured_sensitivity, sensitivity_bound, unit
+from masquerade.methods._privacy import LaplaceMechanism, measure_sensitivity, normalize, sensitivity_bound
 from masquerade.training import checkpoints
 
 METHOD = discovery.load("methods", "identitydp")
@@ -105,13 +105,13 @@ def test_sensitivity_is_the_largest_l1_distance_of_any_pair(monkeypatch):
     monkeypatch.setattr(_privacy, "BLOCK", 4)  # the 11 rows span three blocks
     rows = vectors(11, 5)
     brute = max(sum(abs(a - b) for a, b in zip(x, y, strict=True)) for x in rows for y in rows)
-    assert measured_sensitivity(rows) == pytest.approx(brute, rel=1e-12)
+    assert measure_sensitivity(rows) == pytest.approx(brute, rel=1e-12)
 
 
 @pytest.mark.parametrize("rows", [np.empty((0, 4)), np.ones((1, 4)), np.ones((3, 4))])
 def test_a_set_without_two_different_faces_has_no_measured_sensitivity(rows):
     with pytest.raises(ParameterError, match="sensitivity: bound"):
-        measured_sensitivity(rows)
+        measure_sensitivity(rows)
 
 
 coordinates = st.floats(-1, 1, allow_nan=False, width=32)
@@ -119,18 +119,20 @@ coordinates = st.floats(-1, 1, allow_nan=False, width=32)
 
 @given(arrays(np.float64, (2, 6), elements=coordinates).filter(lambda v: (np.linalg.norm(v, axis=1) > 1e-3).all()))
 def test_no_two_unit_vectors_are_farther_apart_than_the_bound(pair):
-    a, b = map(unit, pair)
+    a, b = map(normalize, pair)
     assert np.abs(a - b).sum() <= sensitivity_bound(6) * (1 + 1e-12)
 
 
 def test_the_bound_is_reached_and_is_45_25_for_512_dimensions():
-    corner = unit(np.ones(512))
+    corner = normalize(np.ones(512))
     assert np.abs(corner - -corner).sum() == pytest.approx(sensitivity_bound(512))
     assert sensitivity_bound(512) == pytest.approx(45.2548, abs=1e-4)
 
 
 def test_noise_has_the_scale_sensitivity_over_epsilon(monkeypatch):
-    monkeypatch.setattr(_privacy, "unit", np.asarray)  # look at the noise before the result is scaled to unit length
+    monkeypatch.setattr(
+        _privacy, "normalize", np.asarray
+    )  # look at the noise before the result is scaled to unit length
     chosen = mechanism(epsilon=2.0, sensitivity=10.0)
     noise = np.stack([chosen.perturb(np.zeros(1000), 0, str(name)) for name in range(200)]).ravel()
     assert chosen.scale == 5.0
@@ -142,7 +144,7 @@ def test_noise_has_the_scale_sensitivity_over_epsilon(monkeypatch):
 
 
 def test_smaller_epsilon_gives_a_lower_similarity_to_the_input():
-    clean = unit(vectors(1)[0])
+    clean = normalize(vectors(1)[0])
     kept = [mechanism(epsilon=epsilon).perturb(clean, 3, "a") @ clean for epsilon in (1e6, 800, 80, 6)]
     assert kept == sorted(kept, reverse=True)
     assert kept[0] > 0.999

@@ -26,7 +26,7 @@ Sampler = Literal["seeded", "opendp"]
 BLOCK = 512  # vectors compared at a time: a block of distances is 2 MiB
 
 
-def measured_sensitivity(vectors: np.ndarray) -> float:
+def measure_sensitivity(vectors: np.ndarray) -> float:
     """Delta f = max ||r_id(X) - r_id(X')||_1 over all pairs of the rows of ``vectors`` (N, D): Eq. 12, exact.
 
     It depends on the data: a face outside the set may be farther away. Raises ParameterError if no two rows differ.
@@ -80,12 +80,12 @@ class LaplaceMechanism:
         ``seeded`` noise depends on ``seed`` and the picture's ``name``, and epsilon only scales it. So a sweep over
         epsilon changes the strength of the noise alone. ``opendp`` ignores both.
         """
-        clean = unit(vector)
+        clean = normalize(vector)
         if self.sampler == "opendp":
             noisy = np.asarray(self.measurement(clean.tolist()))
         else:
             noisy = clean + seeding.make_generator(seed, "laplace", name).laplace(scale=self.scale, size=clean.shape)
-        return unit(noisy)
+        return normalize(noisy)
 
     @cached_property
     def measurement(self) -> "Measurement":
@@ -183,7 +183,7 @@ class ExponentialMechanism:
         return make_noisy_max(*space, zero_concentrated_divergence(), scale=self.scale)
 
 
-def unit(vector: np.ndarray) -> np.ndarray:
+def normalize(vector: np.ndarray) -> np.ndarray:
     """A vector (D,) scaled to length 1, float64."""
     vector = np.asarray(vector, dtype=np.float64)
     return vector / np.linalg.norm(vector)

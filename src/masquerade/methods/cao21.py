@@ -191,14 +191,14 @@ class Cao21(Method):
             ) from error
 
         def rotate_by_sample_key(vectors: np.ndarray) -> np.ndarray:
-            return unit(rotate(vectors, references.average(0), angle(SAMPLE_LEVEL)))
+            return normalize(rotate(vectors, references.average(0), angle(SAMPLE_LEVEL)))
 
         training.train(params, job, frozen, rotate_by_sample_key, {"references": Table({"identities": library})})
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """F(X, p, d) = G(M(z_id, p, d), z_attr), Eq. 15."""
         rotated, maps = self.save(faces, seed, keys)
-        return self._networks.fuse(unit(rotated), maps, faces.ids)
+        return self._networks.fuse(normalize(rotated), maps, faces.ids)
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 16-18, from the image alone. Raises ParameterError for the variant whose level is random."""
@@ -222,7 +222,7 @@ class Cao21(Method):
     def recover_saved(self, saved: "tuple[np.ndarray, list[Tensor]]", keys: Sequence[bytes] | None) -> np.ndarray:
         rotated, maps = saved
         theta = angle(self._fixed_level())
-        return self._networks.fuse(unit(rotate_back(rotated, self._reference_vectors(keys), theta)), maps)
+        return self._networks.fuse(normalize(rotate_back(rotated, self._reference_vectors(keys), theta)), maps)
 
     def statement(self) -> dict[str, object]:
         level = self.variant.level
@@ -238,7 +238,7 @@ class Cao21(Method):
         theta, reference = angle(level), self._reference_vectors(keys)
         identities, maps = self._read(images)
         rotated = restore_length(identities.astype(np.float64), reference, theta, self._mean_angle)
-        identity = unit(rotate_back(rotated, reference, theta))
+        identity = normalize(rotate_back(rotated, reference, theta))
         return self._networks.fuse(identity, maps)  # Eq. 18
 
     def _reference_vectors(self, keys: Sequence[bytes] | None) -> np.ndarray:
@@ -260,6 +260,6 @@ class Cao21(Method):
         return np.array([[angle(int(one))] for one in levels])
 
 
-def unit(vectors: np.ndarray) -> np.ndarray:
+def normalize(vectors: np.ndarray) -> np.ndarray:
     """Rows (N, D) scaled to length 1, as the generator was trained."""
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

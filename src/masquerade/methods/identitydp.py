@@ -81,7 +81,7 @@ class IdentityDP(Method):
         """Measure the sensitivity on the whole set (Eq. 12), if ``variant.sensitivity`` is measured."""
         if self.observes:
             vectors = [self._networks.identities(faces.images) for faces in batches]
-            self._calibrate(_privacy.measured_sensitivity(np.concatenate(vectors)))
+            self._calibrate(_privacy.measure_sensitivity(np.concatenate(vectors)))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """X~ = h(M(X), g(X)), Eq. 13. Raises PictureError if the images do not have the size of the network."""

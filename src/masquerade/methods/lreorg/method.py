@@ -212,7 +212,7 @@ class LReOrg(Method):
         if variant.identity == "laplace":
             measured = variant.sensitivity == "measured"
             sensitivity = (
-                _privacy.measured_sensitivity(anonymizers.unit_directions(features))
+                _privacy.measure_sensitivity(anonymizers.unit_directions(features))
                 if measured
                 else _privacy.sensitivity_bound(features.shape[1])
             )
