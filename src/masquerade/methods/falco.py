@@ -124,12 +124,11 @@ class Falco(Method):
     def statement(self) -> dict[str, object]:
         from masquerade.training import precision
 
-        first, *_, last = [*self._layers, self._layers[-1]]
         arithmetic = self.params.arithmetic
         precise = {"precision": precision.used(arithmetic, self._space.device)} if arithmetic else {}
         return {
             "fakes": len(self._fakes),
-            "optimized_layers": f"{first}-{last} of {self._space.generator.layers}",
+            "optimized_layers": f"{self._layers[0]}-{self._layers[-1]} of {self._space.generator.layers}",
             "steps": self.params.steps,
             **precise,
         }

@@ -210,15 +210,12 @@ class LReOrg(Method):
             shares = self._words.log_probabilities(name, self._fakes.features.to(self._space.device)).exp()
             return anonymizers.FarthestContentAnonymizer.from_faces(features, shares.cpu().numpy())
         if variant.identity == "laplace":
-            measured = variant.sensitivity == "measured"
-            sensitivity = (
-                _privacy.measure_sensitivity(anonymizers.unit_directions(features))
-                if measured
-                else _privacy.sensitivity_bound(features.shape[1])
-            )
+            sensitivity = _privacy.sensitivity_bound(features.shape[1])
+            if variant.sensitivity == "measured":
+                sensitivity = _privacy.measure_sensitivity(anonymizers.unit_directions(features))
             mechanism = _privacy.LaplaceMechanism(
-                variant.epsilon, sensitivity, variant.sensitivity, variant.sampler, "residual features",
-                "generated faces",
+                variant.epsilon, sensitivity, variant.sensitivity, variant.sampler,
+                rest="residual features", measured_on="generated faces",
             )  # fmt: skip
             return anonymizers.LaplaceAnonymizer(mechanism, float(np.linalg.norm(features, axis=1).mean()))
         groups = anonymizers.Groups(features, variant.groups)
