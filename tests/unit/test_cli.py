@@ -451,11 +451,6 @@ def test_the_doctor_counts_checkpoints(root):
     assert checks["checkpoints of methods"].ok, "none of these methods needs training"
 
 
-def test_the_doctor_shows_no_secret_of_a_tracking_server(monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://someone:password@mlflow.example.org/path")
-    assert doctor.locate_store().state == "https://mlflow.example.org"
-
-
 def commands(group: typer.core.TyperGroup, *names: str) -> Iterator[tuple[str, ...]]:
     yield names
     for name, command in group.commands.items():

@@ -213,7 +213,7 @@ class TestOutsideOfAClone:
         checks = {check.name: check for check in doctor.examine(carried)}
         assert checks["packages"].ok
         assert "gaussian_noise" in checks["networks"].state
-        assert "DVC remote" not in checks
+        assert "params.yaml" not in checks
 
 
 def test_the_changelog_begins_with_the_version_of_the_package():

@@ -11,9 +11,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import distributions, requires
-from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
 
@@ -21,7 +19,6 @@ from masquerade import assets
 from masquerade.assets import random_face
 from masquerade.core import discovery
 from masquerade.core.errors import MasqueradeError
-from masquerade.lineage import tracking
 from masquerade.params import loading, matrix, repository
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
@@ -42,16 +39,6 @@ for name in sys.argv[1:]:
         torchvision_internals.ensure()
     importlib.import_module(name)
 """
-MODEL_FILES = {
-    "face_recognition_models": (
-        "models/shape_predictor_68_face_landmarks.dat",
-        "models/dlib_face_recognition_resnet_model_v1.dat",
-    ),
-    "facenet_pytorch": ("data/pnet.pt", "data/rnet.pt", "data/onet.pt"),
-    "cv2": ("data/haarcascade_frontalface_default.xml",),
-}
-"""The files of installed packages that judges and the alignment read: package -> files below its folder."""
-FREE_GB = 5.0
 
 
 @dataclass(frozen=True)
@@ -75,11 +62,10 @@ class Check:
 
 def examine(root: Path, scale: str | None = None) -> list[Check]:
     """Every check, in the order of the table. ``root`` is the repository; ``scale`` is that of `loading.load`."""
-    installed = [check_python(), *check_packages(root), load_packages(), *find_model_files(), check_gpu()]
+    installed = [check_python(), *check_packages(root), load_packages(), check_gpu()]
     if root == repository.CARRIED:
         return [*installed, find_photograph_networks(needed=False), list_carried_networks(root)]
-    cluster = [check_slurm(), list_dvc_remotes(root), locate_store(), check_disk(root)]
-    return [*installed, *cluster, *check_pipeline(root, scale)]
+    return [*installed, *check_pipeline(root, scale)]
 
 
 def check_python() -> Check:
@@ -145,16 +131,6 @@ def load_packages() -> Check:
     return Check(f"loading {name}", False, reason, remedy, essential=True)
 
 
-def find_model_files() -> Iterator[Check]:
-    """Published models that come inside packages."""
-    for package, files in MODEL_FILES.items():
-        spec = find_spec(package)
-        folders = spec and spec.submodule_search_locations
-        missing = [file for file in files if not folders or not Path(folders[0], file).is_file()]
-        state = f"without {', '.join(missing)}" if missing else "there"
-        yield Check(f"models in {package}", not missing, state, INSTALL if missing else "", essential=True)
-
-
 def check_gpu() -> Check:
     """The GPU that torch uses, or why it uses none."""
     try:
@@ -176,40 +152,6 @@ def check_gpu() -> Check:
         reason = str(error).splitlines()[0]
     remedy = "Take the build of torch that fits the driver (docs/installation.md), or a newer driver."
     return Check("GPU", False, f"{card}, and torch {torch.__version__}: {reason}", remedy)
-
-
-def check_slurm() -> Check:
-    """The commands of SLURM."""
-    missing = [name for name in ("sbatch", "sinfo") if shutil.which(name) is None]
-    state = f"no {' and no '.join(missing)} on PATH" if missing else "sbatch, sinfo"
-    return Check("SLURM", not missing, state, "Needed only for `snakemake --profile slurm`." if missing else "")
-
-
-def list_dvc_remotes(root: Path) -> Check:
-    """The DVC remotes of `dvc push` and `dvc pull`, by name alone, since a URL can hold a secret."""
-    listing = subprocess.run(
-        [sys.executable, "-m", "dvc", "remote", "list"], cwd=root, capture_output=True, text=True, check=False
-    )
-    names = [line.split()[0] for line in listing.stdout.splitlines() if line.strip()]
-    if listing.returncode or not names:
-        return Check("DVC remote", False, "none", "`dvc remote add -d NAME URL`, to share data and checkpoints.")
-    return Check("DVC remote", True, ", ".join(names))
-
-
-def locate_store() -> Check:
-    """The MLflow store. A server is named, but not contacted."""
-    uri = urlsplit(tracking.find_store())
-    if uri.scheme.startswith("sqlite"):
-        file = Path(uri.path.removeprefix("/"))
-        return Check("MLflow store", True, f"{file} ({'there' if file.is_file() else 'made by the first build'})")
-    return Check("MLflow store", True, f"{uri.scheme}://{uri.hostname or uri.path}")
-
-
-def check_disk(root: Path) -> Check:
-    """The free space of the disk of ``root``."""
-    free = shutil.disk_usage(root).free / 1e9
-    remedy = "" if free >= FREE_GB else f"Free {FREE_GB:g} GB: data, checkpoints and their DVC cache need room."
-    return Check("disk", free >= FREE_GB, f"{free:.0f} GB free", remedy)
 
 
 def check_pipeline(root: Path, scale: str | None) -> Iterator[Check]:
