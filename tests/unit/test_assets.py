@@ -301,6 +301,6 @@ def test_the_doctor_looks_for_the_files_that_losses_read(monkeypatch):
 
 
 def test_faces_of_a_known_dataset_have_its_license():
-    assert crate.license_of_faces("ffhq", drawn=False) == "CC-BY-NC-SA-4.0"
-    assert "non-commercial" in crate.license_of_faces("celeba_hq", drawn=False)
-    assert "does not know" in crate.license_of_faces("holidays", drawn=False)
+    assert crate.license_of_faces("ffhq", rendered=False) == "CC-BY-NC-SA-4.0"
+    assert "non-commercial" in crate.license_of_faces("celeba_hq", rendered=False)
+    assert "does not know" in crate.license_of_faces("holidays", rendered=False)

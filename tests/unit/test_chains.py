@@ -98,7 +98,7 @@ class TestChain:
 
     def test_job_that_ran_since_the_build_was_recorded_is_in_the_chain(self, toy):
         toy.job("metrics", "metrics", [METRICS], [FACES, CHECKPOINT], ("scale",), '{"psnr": 30}')
-        assert read_working_copy(toy.root).maker(METRICS).params == {"scale": "tiny"}
+        assert read_working_copy(toy.root).find_job(METRICS).params == {"scale": "tiny"}
 
     def test_json_of_a_chain_holds_runs_files_parameters_and_packages(self, toy):
         name = resolved(toy, "toy/table1:fit:psnr")

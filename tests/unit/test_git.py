@@ -54,7 +54,7 @@ def test_a_copy_without_git_inside_another_repository_has_no_revisions_and_no_me
         history.read_revision("HEAD", copy)
     assert history.explain_refusal(copy) == ""
     with pytest.raises(NotRecorded, match="no merge is under way"):
-        versioning._sides()
+        versioning._find_sides()
 
 
 def test_an_experiment_of_dvc_in_a_copy_without_git_is_refused_with_the_remedy(copy, monkeypatch):

@@ -203,7 +203,7 @@ class TestBadInput:
 
     def test_method_with_an_official_layout_adopts_only_its_own_files(self, repository):
         edit(repository, {"methods": {"ciagan": {"published": "asset:ciagan"}}})
-        assert loading.load(repository, "tiny").official("ciagan") == "ciagan"
+        assert loading.load(repository, "tiny").official_role("ciagan") == "ciagan"
         edit(repository, {"methods": {"ciagan": {"published": "asset:dartblur"}}})
         with pytest.raises(ParameterError, match=r"methods.ciagan.published names 'dartblur', which is not defined"):
             loading.load(repository, "tiny")

@@ -112,7 +112,7 @@ class TestTheWheel:
                 backbones = {need: parameters.backbones[need] for need in cls.needs if need in parameters.backbones}
                 needed |= {discovery.load("backbones", need)(one).weights for need, one in backbones.items()}
                 if cls.capabilities.trains:
-                    needed |= {parameters.weights(name, variant) for variant in ("", *parameters.ablations(name))}
+                    needed |= {parameters.weights_name(name, variant) for variant in ("", *parameters.ablations(name))}
                 if cls.capabilities.fakes:
                     needed.add(name_of(parameters.fakes.published))
         expected = {f"weights/{name}.safetensors" for name in needed - {"", LARGEST}}

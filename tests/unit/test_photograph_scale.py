@@ -123,7 +123,7 @@ class TestTerms:
 
     def test_the_package_of_the_generator_has_terms(self, with_generator):
         parameters = with_generator(loading.load(ROOT, "tiny"))
-        assert parameters.terms_of([], ["generator"]) == random_face.TERMS
+        assert parameters.list_terms([], ["generator"]) == random_face.TERMS
         assert find_terms(parameters, TrainedNetwork("falco", "methods", "falco")) == random_face.TERMS
         assert find_terms(parameters, TrainedNetwork("identity", "backbones", "identity")) == ""
 
@@ -134,7 +134,7 @@ class TestTerms:
 
     def test_the_license_follows_from_the_terms(self):
         assert crate.license_of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"
-        assert crate.license_of_faces("generated_hq", drawn=True, terms=random_face.TERMS) == crate.RESTRICTED
+        assert crate.license_of_faces("generated_hq", rendered=True, terms=random_face.TERMS) == crate.RESTRICTED
         assert crate.license_of_networks("") == crate.OURS
 
 

@@ -79,7 +79,7 @@ def test_steps_and_images_are_those_of_the_parameters(tiny, tmp_path):
     rows = planned(tiny, tmp_path)
     assert rows["backbone", "identity"].units == tiny.backbones["identity"].recognition.steps
     assert rows["faces", "synthetic_hq"].units == (60 + 4 + 4) * 2
-    assert rows["method", "cao21"].units == plan.count_steps(tiny.trained("cao21")) > 0
+    assert rows["method", "cao21"].units == plan.count_steps(tiny.training_params("cao21")) > 0
 
 
 def test_pretrained_weights_take_no_steps(root):

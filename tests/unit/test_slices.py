@@ -74,6 +74,6 @@ def test_training_of_an_ablation_has_its_own_knobs(parameters):
     name, ablations = next((name, found) for name in parameters.methods if (found := parameters.ablations(name)))
     variant = next(iter(ablations))
     keys = [f"methods.{name}.params", f"methods.{name}.ablations.{variant}"]
-    trained = Slice.of(parameters, keys).trained(name, variant)
-    assert trained == parameters.trained(name, variant) != parameters.methods[name].params
-    assert Slice.of(parameters, keys[:1]).trained(name, variant) == parameters.methods[name].params
+    trained = Slice.of(parameters, keys).training_params(name, variant)
+    assert trained == parameters.training_params(name, variant) != parameters.methods[name].params
+    assert Slice.of(parameters, keys[:1]).training_params(name, variant) == parameters.methods[name].params

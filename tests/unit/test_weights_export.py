@@ -135,8 +135,8 @@ class TestGraph:
     def test_ablation_is_trained_unless_it_names_weights(self, repository):
         edit(repository, {"methods": {"ifadit": {"published": "weights:ifadit"}}})
         parameters = loading.load(repository, "tiny")
-        assert parameters.weights("ifadit") == "ifadit"
-        assert parameters.weights("ifadit", "without_div") == ""
+        assert parameters.weights_name("ifadit") == "ifadit"
+        assert parameters.weights_name("ifadit", "without_div") == ""
         named = {"published_ablations": {"without_div": "weights:ifadit.without_div"}}
         edit(repository, {"methods": {"ifadit": named}})
         assert loading.load(repository, "tiny").weights("ifadit", "without_div") == "ifadit.without_div"

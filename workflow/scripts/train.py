@@ -16,7 +16,7 @@ def work(run) -> None:
     from masquerade.training import distributed, pretrained
 
     cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
-    knobs = given.params.trained(given.method, given.ablation)
+    knobs = given.params.training_params(given.method, given.ablation)
     published = f"{block}.published_ablations.{given.ablation}" if given.ablation else f"{block}.published"
     named = given.params.get(published, "")
     weights, role = own_weights.name_of(named), own_weights.role_of(named)

@@ -219,7 +219,7 @@ def list_roles(parameters: Parameters) -> list[str]:
     needed |= {role for judge in judges for role in getattr(judge, "assets", ())}
     trained = ((discovery.load("methods", name), block.params) for name, block in parameters.methods.items())
     needed |= {role for method, knobs in trained for role in method.list_loss_files(knobs)}
-    needed |= {parameters.official(name) for name in parameters.methods}
+    needed |= {parameters.official_role(name) for name in parameters.methods}
     needed |= {cell.dataset for cell in matrix.plan_cells(parameters)}
     return [role for role in assets.registry() if role in needed]
 

@@ -53,23 +53,23 @@ def resolve(address: str, history: History) -> ResolvedAddress:
 
     Raises LineageError, which lists the known names, if the address matches nothing.
     """
-    if history.maker(address):
+    if history.find_job(address):
         return ResolvedAddress(address, address)
     item, *rest = address.split(":")
-    file = _file(history.outputs(), history.scale, item)
+    file = _find_file(history.outputs(), history.scale, item)
     if not rest:
         return ResolvedAddress(address, file)
     if not file.endswith(".csv"):
         raise LineageError(f"{item} has no cells with an address. Use the address `{item}` for the whole item.")
     text = history.read(file)
     if text is None:
-        return ResolvedAddress(address, file, (_cell_of_absent_table(address, file, item, rest, history),))
+        return ResolvedAddress(address, file, (_make_cell_of_absent_table(address, file, item, rest, history),))
     records = files.parse_csv(text)
-    cells = _claims(address, records, rest) if item == "claims" else _cells(address, records, item, rest)
+    cells = _find_claims(address, records, rest) if item == "claims" else _find_cells(address, records, item, rest)
     return ResolvedAddress(address, file, tuple(cells))
 
 
-def _cell_of_absent_table(address: str, file: str, item: str, rest: list[str], history: History) -> AddressedCell:
+def _make_cell_of_absent_table(address: str, file: str, item: str, rest: list[str], history: History) -> AddressedCell:
     """A cell without a value. It depends on the metrics of the method in the address, of a claim on all metrics."""
     folder = f"{Paths(history.scale).metrics_folder}/"
     cells = [path.removeprefix(folder).split("/")[:3] for path in history.outputs() if path.startswith(folder)]
@@ -81,48 +81,52 @@ def _cell_of_absent_table(address: str, file: str, item: str, rest: list[str], h
     return AddressedCell(item, address, "", facts, tuple(places))
 
 
-def _file(outputs: Collection[str], scale: str, item: str) -> str:
+def _find_file(outputs: Collection[str], scale: str, item: str) -> str:
     tables, figures = f"{Paths(scale).tables}/", f"{Paths(scale).figures}/"
-    known: dict[str, str] = {}
+    choices: dict[str, str] = {}
     for path in sorted(outputs):  # sorted, so that the .csv of a table comes before its .md
         for folder, endings in ((figures, (".png",)), (tables, (".csv", ".md"))):
             if path.startswith(folder) and path.endswith(endings):
-                known.setdefault(path.removeprefix(folder).rpartition(".")[0], path)
-    if item not in known:
+                choices.setdefault(path.removeprefix(folder).rpartition(".")[0], path)
+    if item not in choices:
         raise LineageError(
             f"There is no table, figure or file '{item}' at scale {scale}. "
-            f"{errors.suggest_nearest(item, known)} An address has the form "
+            f"{errors.suggest_nearest(item, choices)} An address has the form "
             "<paper>/<item>:<method>[/<variant>][:<column>[:<dataset>]] or claims:<paper>:<claim>, or is a path."
         )
-    return known[item]
+    return choices[item]
 
 
-def _cells(address: str, records: Iterable[Mapping[str, str]], item: str, rest: list[str]) -> list[AddressedCell]:
+def _find_cells(address: str, records: Iterable[Mapping[str, str]], item: str, rest: list[str]) -> list[AddressedCell]:
     if len(rest) > 3:
         raise LineageError(
             f"'{address}' has too many parts. The form is {item}:<method>[/<variant>][:<column>[:<dataset>]]."
         )
     method, *more = rest
-    matching = [record for record in records if method in (record["method"], _cell_name(record))]
-    _require(matching, method, item, "method or method/variant", records, _cell_name)
+    matching = [record for record in records if method in (record["method"], _join_method(record))]
+    _require_match(matching, method, item, "method or method/variant", records, _join_method)
     column = more[0] if more else ""
     if more:
         rows = matching
         matching = [record for record in rows if make_slug(column) in list_names(record)]
-        _require(matching, column, f"{item}:{method}", "column", rows, lambda record: make_slug(_column(record)))
+        _require_match(
+            matching, column, f"{item}:{method}", "column", rows, lambda record: make_slug(_join_title(record))
+        )
     if len(more) > 1:
         columns, dataset = matching, more[1]
         matching = [record for record in columns if record["dataset"] == dataset]
-        _require(matching, dataset, f"{item}:{method}:{column}", "dataset", columns, lambda record: record["dataset"])
-    return [_cell(item, record) for record in matching]
+        _require_match(
+            matching, dataset, f"{item}:{method}:{column}", "dataset", columns, lambda record: record["dataset"]
+        )
+    return [_make_cell(item, record) for record in matching]
 
 
-def _claims(address: str, records: Iterable[Mapping[str, str]], rest: list[str]) -> list[AddressedCell]:
+def _find_claims(address: str, records: Iterable[Mapping[str, str]], rest: list[str]) -> list[AddressedCell]:
     if len(rest) != 2:
         raise LineageError(f"'{address}' is not the address of a claim. The form is claims:<paper>:<claim>.")
     paper, name = rest
     matching = [record for record in records if (record["paper"], record["name"]) == (paper, name)]
-    _require(
+    _require_match(
         matching, f"{paper}:{name}", "claims", "claim", records, lambda record: f"{record['paper']}:{record['name']}"
     )
     sides = dict.fromkeys(
@@ -134,8 +138,8 @@ def _claims(address: str, records: Iterable[Mapping[str, str]], rest: list[str])
     return [AddressedCell("claims", f"{paper}: {facts['says']}", facts["verdict"], facts, tuple(sides))]
 
 
-def _cell(item: str, record: Mapping[str, str]) -> AddressedCell:
-    title = f"{record['row']} · {_column(record)} · {record['dataset']}"
+def _make_cell(item: str, record: Mapping[str, str]) -> AddressedCell:
+    title = f"{record['row']} · {_join_title(record)} · {record['dataset']}"
     facts = {key: record[key] for key in FACT_COLUMNS if record.get(key)}
     matrix_cell = (record["dataset"], record["method"], record["variant"])
     return AddressedCell(item, title, record["measured"], facts, (matrix_cell,))
@@ -147,7 +151,7 @@ def list_names(record: Mapping[str, str]) -> set[str]:
     """
     metric = record["metric"]
     details = [record[key] for key in ("part", "judge", "attempt") if record.get(key)]
-    titles = [record["column"], _column(record), metric, *(f"{metric} {word}" for word in details)]
+    titles = [record["column"], _join_title(record), metric, *(f"{metric} {word}" for word in details)]
     return {make_slug(name) for name in [*titles, " ".join([metric, *details])]}
 
 
@@ -156,18 +160,18 @@ def make_slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _cell_name(record: Mapping[str, str]) -> str:
+def _join_method(record: Mapping[str, str]) -> str:
     return f"{record['method']}/{record['variant']}"
 
 
-def _column(record: Mapping[str, str]) -> str:
+def _join_title(record: Mapping[str, str]) -> str:
     return ": ".join(filter(None, (record["group"], record["column"])))
 
 
-def _require(
+def _require_match(
     matching: list[Any], part: str, parent: str, kind: str, records: Iterable[Any], name: Callable[[Any], str]
 ) -> None:
     """Raise LineageError if no record matches ``part`` of an address. ``parent``: the address without that part."""
     if not matching:
-        known = {name(record) for record in records}
-        raise LineageError(f"{parent} has no {kind} '{part}'. {errors.suggest_nearest(part, known)}")
+        choices = {name(record) for record in records}
+        raise LineageError(f"{parent} has no {kind} '{part}'. {errors.suggest_nearest(part, choices)}")

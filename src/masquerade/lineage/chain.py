@@ -41,19 +41,21 @@ def follow(history: History, address: ResolvedAddress) -> list[Link]:
     waiting = [address.file]
     while waiting:
         path = waiting.pop()
-        job = history.maker(path)
+        job = history.find_job(path)
         if job is None or job.key in nodes:
             continue
-        nodes[job.key] = Link(0, job.rule, job, _written(job), raw="drawn by the code" if job.drawn else "")
+        nodes[job.key] = Link(
+            0, job.rule, job, _list_outputs(job), raw="drawn by the code" if job.reads_no_files else ""
+        )
         read = [p for p in job.inputs if path != address.file or address.depends(p, history.scale)]
-        made = {maker.key for p in read if (maker := history.maker(p))}
-        raw = _raw({p: job.inputs[p] for p in read if history.maker(p) is None})
+        makers = {maker.key for p in read if (maker := history.find_job(p))}
+        raw = _link_raw_files({p: job.inputs[p] for p in read if history.find_job(p) is None})
         nodes |= raw
-        needs[job.key] = [*raw, *sorted(made, key=lambda key, job=job: (_shared(key, job.key), key))]
-        waiting += made
-    last = history.maker(address.file)
+        needs[job.key] = [*raw, *sorted(makers, key=lambda key, job=job: (_count_common_parts(key, job.key), key))]
+        waiting += makers
+    last = history.find_job(address.file)
     assert last is not None  # an address names a file that a job wrote
-    order = _ordered(needs, last.key)
+    order = _sort_links(needs, last.key)
     numbers = {key: number for number, key in enumerate(order, 1)}
     return [
         replace(nodes[key], number=numbers[key], made_from=tuple(sorted(numbers[need] for need in needs.get(key, ()))))
@@ -61,7 +63,7 @@ def follow(history: History, address: ResolvedAddress) -> list[Link]:
     ]
 
 
-def _shared(path: str, other: str) -> int:
+def _count_common_parts(path: str, other: str) -> int:
     """How many parts at their ends two paths share.
 
     The measurements of a cell share more with its metrics than the measurements of the originals do.
@@ -70,11 +72,11 @@ def _shared(path: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _written(job: Job) -> dict[str, str]:
+def _list_outputs(job: Job) -> dict[str, str]:
     return {path: f"md5:{md5}" if md5 else "" for path, md5 in job.outputs.items()}
 
 
-def _raw(read: Mapping[str, str]) -> dict[str, Link]:
+def _link_raw_files(read: Mapping[str, str]) -> dict[str, Link]:
     """Links for the files that a job read and no recorded job made. Many files of one folder become one link."""
     folders: dict[str, dict[str, str]] = {}
     for path, sha in read.items():
@@ -86,11 +88,11 @@ def _raw(read: Mapping[str, str]) -> dict[str, Link]:
             name = f"{folder}/ ({len(files)} files)"
             links[name] = Link(0, "files", None, {name: f"sha256:{total}"}, raw="files from outside")
         else:
-            links |= {path: Link(0, "file", None, {path: sha}, raw=_kind(path)) for path, sha in files.items()}
+            links |= {path: Link(0, "file", None, {path: sha}, raw=_describe_kind(path)) for path, sha in files.items()}
     return links
 
 
-def _kind(path: str) -> str:
+def _describe_kind(path: str) -> str:
     if path.startswith(BUILT):  # only jobs write there, so it is not raw data
         return "of unknown origin: there is no record of the job that made it"
     if path.startswith(f"{own_weights.FOLDER}/"):
@@ -98,7 +100,7 @@ def _kind(path: str) -> str:
     return "declared in the repository" if path.startswith("reference/") else "a file from outside"
 
 
-def _ordered(needs: Mapping[str, Iterable[str]], first: str) -> list[str]:
+def _sort_links(needs: Mapping[str, Iterable[str]], first: str) -> list[str]:
     """Every key, after all keys that need it. Of the needs of a key, the last one (the main line) comes first."""
     needed = Counter(need for keys in needs.values() for need in keys)
     ready, order = [first], []
@@ -129,12 +131,12 @@ def chain_to_json(
              "of": [dict(zip(("dataset", "method", "variant"), place, strict=True)) for place in cell.matrix_cells]}
             for cell in address.cells
         ],
-        "links": [_plain(link, runs) for link in links],
+        "links": [_link_to_json(link, runs) for link in links],
         "environments": environments,
     }  # fmt: skip
 
 
-def _plain(link: Link, runs: Mapping[str, str]) -> dict[str, Any]:
+def _link_to_json(link: Link, runs: Mapping[str, str]) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "number": link.number, "name": link.name, "files": dict(link.files), "made_from": list(link.made_from),
         "raw": link.raw,

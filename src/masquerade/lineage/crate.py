@@ -66,7 +66,7 @@ class RoCrateBuilder:
 
         self.root, self.history, self.parameters = root, history, parameters
         self.exported = paths.BUILT if with_data else (paths.RESULTS,)
-        self.rendered = all(job.drawn for job in history.jobs().values() if job.rule == "faces")
+        self.rendered = all(job.reads_no_files for job in history.jobs().values() if job.rule == "faces")
         self.crate = ROCrate(version="1.1")
         self.files: dict[str, Entity] = {}
 
@@ -123,7 +123,7 @@ class RoCrateBuilder:
         return self.files[path]
 
     def _add_file(self, path: str, license: str) -> "Entity":
-        source, job = self.root / path, self.history.maker(path)
+        source, job = self.root / path, self.history.find_job(path)
         facts: dict[str, Any] = {"name": path, "license": self.add_license(
             license or license_of_faces("the datasets", self.rendered, self.parameters.terms))}  # fmt: skip
         if job and job.outputs[path]:
@@ -175,13 +175,13 @@ class RoCrateBuilder:
 
         Photographs are one entry without file names, because a file name can identify a person.
         """
-        if job.rule != "faces" or job.drawn:
+        if job.rule != "faces" or job.reads_no_files:
             return [self.add_file(path) for path in job.inputs if path not in (written or ())]
         dataset = job.words["dataset"]
         digest = hashlib.sha256("".join(sorted(job.inputs.values())).encode()).hexdigest()
         return [self.crate.get(f"#photographs-{dataset}") or self._add(
             f"#photographs-{dataset}", "CreativeWork", name=f"{len(job.inputs)} files of the dataset {dataset}",
-            identifier=f"sha256:{digest}", license=license_of_faces(dataset, drawn=False),
+            identifier=f"sha256:{digest}", license=license_of_faces(dataset, rendered=False),
         )]  # fmt: skip
 
     def _add(self, identifier: str, kind: str, /, **properties: Any) -> "Entity":
@@ -266,9 +266,9 @@ def license_of_networks(terms: str) -> str:
     return RESTRICTED if terms else OURS
 
 
-def license_of_faces(dataset: str, drawn: bool, terms: str = "") -> str:
+def license_of_faces(dataset: str, rendered: bool, terms: str = "") -> str:
     """The license of a dataset's faces and of what is computed from them. Drawn faces without ``terms`` have ours."""
-    if drawn or terms:
+    if rendered or terms:
         return license_of_networks(terms)
     if dataset in assets.registry():
         return assets.asset(dataset).license

@@ -96,7 +96,7 @@ def _resolved(build: History, address: str) -> ResolvedAddress | None:
 
 
 def _md5(build: History, target: ResolvedAddress | None) -> str:
-    job = build.maker(target.file) if target else None
+    job = build.find_job(target.file) if target else None
     return job.outputs[target.file] if job and target else ""
 
 
@@ -114,12 +114,12 @@ def _behind(build: History, target: ResolvedAddress | None) -> dict[str, Job]:
     def visit(job: Job, reads: Callable[[str], bool]) -> None:
         entered.add(job.key)
         for path in filter(reads, job.inputs):
-            maker = build.maker(path)
+            maker = build.find_job(path)
             if maker and maker.key not in entered:
                 visit(maker, lambda _: True)
         ordered[job.key] = job
 
-    if target and (last := build.maker(target.file)):
+    if target and (last := build.find_job(target.file)):
         visit(last, lambda path: target.depends(path, build.scale))
     return ordered
 
@@ -135,7 +135,7 @@ def _causes(key: str, old: tuple[History, Job], new: tuple[History, Job]) -> Ite
     for path in sorted(before.inputs.keys() | after.inputs.keys()):
         if path not in before.inputs or path not in after.inputs:
             own.append(Cause(key, "input", f"{path} is {'now' if path in after.inputs else 'no longer'} read", effect))
-        elif before.inputs[path] != after.inputs[path] and not any(build.maker(path) for build, _ in (old, new)):
+        elif before.inputs[path] != after.inputs[path] and not any(build.find_job(path) for build, _ in (old, new)):
             own.append(Cause(key, "data", f"{path} has other bytes", effect))
     yield from own
     if effect:

@@ -54,7 +54,7 @@ class Job(OutputRecord):
         return {word: values[word] for word in WORDS if values.get(word)}
 
     @property
-    def drawn(self) -> bool:
+    def reads_no_files(self) -> bool:
         """Whether the job read nothing but code and parameters, so that its outputs are raw data."""
         return not self.inputs
 
@@ -62,35 +62,35 @@ class Job(OutputRecord):
 class History:
     """The jobs of a build of one scale, by the files that they wrote.
 
-    ``title``: of the build, for a person. ``content``: path and md5 -> the bytes of a file, None if they are not here.
+    ``title``: of the build, for a person. ``read_content``: path and md5 -> the bytes of a file, None if they are not here.
     """
 
     def __init__(
         self, title: str, scale: str, makers: Mapping[str, Record], closures: Iterable[Closures],
-        content: Callable[[str, str], bytes | None],
+        read_content: Callable[[str, str], bytes | None],
     ):  # fmt: skip
-        self.title, self.scale, self._closures, self._content = title, scale, list(closures), content
-        jobs = {id(record): _job(record) for record in makers.values()}
-        self._made = {path: jobs[id(record)] for path, record in makers.items()}
+        self.title, self.scale, self._closures, self._read_content = title, scale, list(closures), read_content
+        jobs = {id(record): _make_job(record) for record in makers.values()}
+        self._jobs = {path: jobs[id(record)] for path, record in makers.items()}
 
     def __str__(self) -> str:
         return self.title
 
-    def maker(self, path: str) -> Job | None:
+    def find_job(self, path: str) -> Job | None:
         """The job that wrote a file, or None if no job did."""
-        return self._made.get(path)
+        return self._jobs.get(path)
 
     def outputs(self) -> list[str]:
         """Every file that a job wrote, sorted by name."""
-        return sorted(self._made)
+        return sorted(self._jobs)
 
     def jobs(self) -> dict[str, Job]:
         """Key -> every job."""
-        return {job.key: job for job in self._made.values()}
+        return {job.key: job for job in self._jobs.values()}
 
     def read(self, path: str) -> str | None:
         """The text of a file that a job wrote, None if its bytes are not on this machine."""
-        content = self._content(path, self._made[path].outputs[path])
+        content = self._read_content(path, self._jobs[path].outputs[path])
         return None if content is None else content.decode()
 
     def closure(self, job: Job) -> Mapping[str, str]:
@@ -106,30 +106,30 @@ def read_working_copy(root: Path = Path(), scale: str | None = None) -> History:
     """
     scale = scale or str(overlays.read_yaml(root / blocks.PARAMS)["scale"])
     build = Build(scale, root)
-    recorded = build.recorded
-    claimed = {path: record for path, record in build.local.items() if path in build.files}
-    newer = {path: record for path, record in build.explained.items() if record}
+    recorded = build.text_records
+    claimed = {path: record for path, record in build.job_records.items() if path in build.files}
+    newer = {path: record for path, record in build.records_by_file.items() if record}
     closures = (recorded.closures, records.read_closures(root))
 
-    def content(path: str, _: str) -> bytes | None:
-        return (root / path).read_bytes() if (root / path).is_file() else _kept_by_dvc(path, None, root)
+    def read_content(path: str, _: str) -> bytes | None:
+        return (root / path).read_bytes() if (root / path).is_file() else _read_from_dvc(path, None, root)
 
-    return History("the working copy", scale, {**claimed, **recorded.makers, **newer}, closures, content)
+    return History("the working copy", scale, {**claimed, **recorded.makers, **newer}, closures, read_content)
 
 
 def parse_history(text: str, scale: str, commit: str, root: Path = Path()) -> History:
     """The history in the text of a commit. Bytes come from the working copy if they are the same, else through DVC."""
     recorded = Records.parse(text)
 
-    def content(path: str, digest: str) -> bytes | None:
+    def read_content(path: str, digest: str) -> bytes | None:
         file = root / path
         same = file.is_file() and fingerprints.md5(file) == digest
-        return file.read_bytes() if same else _kept_by_dvc(path, commit, root)
+        return file.read_bytes() if same else _read_from_dvc(path, commit, root)
 
-    return History(commit[:12], scale, recorded.makers, [recorded.closures], content)
+    return History(commit[:12], scale, recorded.makers, [recorded.closures], read_content)
 
 
-def _kept_by_dvc(path: str, commit: str | None, root: Path) -> bytes | None:
+def _read_from_dvc(path: str, commit: str | None, root: Path) -> bytes | None:
     """The bytes of a file of a commit (None: of the working copy), from DVC's cache or remote; None if not there."""
     import dvc.api
 
@@ -140,7 +140,7 @@ def _kept_by_dvc(path: str, commit: str | None, root: Path) -> bytes | None:
         return None
 
 
-def _job(record: Record) -> Job:
+def _make_job(record: Record) -> Job:
     return Job(**parse_output_record(record.snakemake), outputs=record.outputs, circumstances=record.circumstances)
 
 
@@ -156,14 +156,14 @@ def read_revision(name: str, root: Path = Path()) -> History:
             f"{root.resolve()} has no .git, so it has no revisions; those of a repository around it are of other "
             "files. Compare revisions in a clone of Masquerade."
         )
-    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    commit = _run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if commit is None:
         raise LineageError(f"git has no revision '{name}'. Give a commit, a branch, a tag, HEAD~1, ...")
     commit = commit.strip()
-    parameters = overlays.parse_yaml(_text(root, commit, blocks.PARAMS) or "{}", f"{blocks.PARAMS} of {name}")
+    parameters = overlays.parse_yaml(_read_text(root, commit, blocks.PARAMS) or "{}", f"{blocks.PARAMS} of {name}")
     scale = parameters.get("scale", "")
     path = records.text_path(scale).as_posix()
-    text = _text(root, commit, path)
+    text = _read_text(root, commit, path)
     if text is None:
         raise LineageError(
             f"{path} is not in {commit[:12]}: no build was committed. Check that commit out, build it with "
@@ -182,17 +182,17 @@ def explain_refusal(root: Path) -> str:
     done = fingerprints.run_git(root, "rev-parse", "--git-dir")
     if not done.returncode:
         return ""
-    said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-    command = next((f" Run `{line.strip()}`." for line in said if line.strip().startswith("git config")), "")
-    return f"git does not read this repository ({said[0]}).{command}"
+    lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+    command = next((f" Run `{line.strip()}`." for line in lines if line.strip().startswith("git config")), "")
+    return f"git does not read this repository ({lines[0]}).{command}"
 
 
-def _text(root: Path, commit: str, path: str) -> str | None:
+def _read_text(root: Path, commit: str, path: str) -> str | None:
     """The text of a file of a commit, None if the commit does not have it."""
-    return _git(root, "cat-file", "blob", f"{commit}:./{path}")
+    return _run_git(root, "cat-file", "blob", f"{commit}:./{path}")
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def _run_git(root: Path, *arguments: str) -> str | None:
     """What git prints, None if it fails."""
     try:
         done = fingerprints.run_git(root, *arguments)

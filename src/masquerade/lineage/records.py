@@ -102,11 +102,11 @@ class Records:
     def text(self) -> str:
         """The records as text. The same records give the same text."""
         shared: dict[str, Any] = {}
-        lines = [_line(_without_shared(self.jobs[key], shared)) for key in sorted(self.jobs)]
+        lines = [_line(_make_line(self.jobs[key], shared)) for key in sorted(self.jobs)]
         values = [_line({"value": name, "is": shared[name]}) for name in sorted(shared)]
-        return "".join(f"{line}\n" for line in (*values, *self._sources(), *lines))
+        return "".join(f"{line}\n" for line in (*values, *self._format_sources(), *lines))
 
-    def _sources(self) -> Iterator[str]:
+    def _format_sources(self) -> Iterator[str]:
         steps: dict[tuple[str, str], list[str]] = {}
         for step, closure in sorted(self.closures.items()):
             for source in closure.items():
@@ -126,25 +126,25 @@ def merge_records(base: Records, ours: Records, theirs: Records) -> Records:
 
     A job that one side changed is taken from that side. A job that both sides changed is taken from ours.
     """
-    return Records(_merged(base.jobs, ours.jobs, theirs.jobs), _merged(base.closures, ours.closures, theirs.closures))
+    return Records(_merge(base.jobs, ours.jobs, theirs.jobs), _merge(base.closures, ours.closures, theirs.closures))
 
 
-def _merged(base: Mapping[str, Value], ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[str, Value]:
-    chosen = {key: (theirs if ours.get(key) == base.get(key) else ours).get(key) for key in sorted({*ours, *theirs})}
-    return {key: value for key, value in chosen.items() if value is not None}
+def _merge(base: Mapping[str, Value], ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[str, Value]:
+    values = {key: (theirs if ours.get(key) == base.get(key) else ours).get(key) for key in sorted({*ours, *theirs})}
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def _without_shared(record: Record, shared: dict[str, Any]) -> dict[str, Any]:
+def _make_line(record: Record, shared: dict[str, Any]) -> dict[str, Any]:
     """The content of a job's line. Adds to ``shared`` what it refers to by a hash."""
 
-    def replaced(content: Mapping[str, Any]) -> dict[str, Any]:
+    def replace_shared(content: Mapping[str, Any]) -> dict[str, Any]:
         names = {key: _hash(content[key]) for key in SHARED if content.get(key)}
         shared.update({name: content[key] for key, name in names.items()})
         return {**content, **names}
 
     return {
-        "outputs": record.outputs, "circumstances": replaced(record.circumstances),
-        "snakemake": replaced(record.snakemake),
+        "outputs": record.outputs, "circumstances": replace_shared(record.circumstances),
+        "snakemake": replace_shared(record.snakemake),
     }  # fmt: skip
 
 

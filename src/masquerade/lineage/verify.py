@@ -47,16 +47,16 @@ class Hashes:
     """md5 and sha256 of files, each file read once."""
 
     def __init__(self, root: Path):
-        self.root, self._known = root, {}
+        self.root, self._hashes = root, {}
 
     def of(self, path: str) -> tuple[str, str]:
         """(md5, sha256), or ('', '') if the file is missing."""
-        if path not in self._known:
-            self._known[path] = self._read(self.root / path)
-        return self._known[path]
+        if path not in self._hashes:
+            self._hashes[path] = self._read(self.root / path)
+        return self._hashes[path]
 
     def __len__(self) -> int:
-        return sum(1 for md5, _ in self._known.values() if md5)
+        return sum(1 for md5, _ in self._hashes.values() if md5)
 
     @staticmethod
     def _read(path: Path) -> tuple[str, str]:
@@ -77,16 +77,16 @@ def verify(root: Path = Path()) -> Verdict:
     if not jobs:
         raise LineageError(f"There is no build of scale {parameters.scale}. Run `snakemake all`, or check out a commit "
                            "with its records and run `dvc pull`.")  # fmt: skip
-    needs = {job.key: {m.key for path in job.inputs if (m := history.maker(path))} for job in jobs.values()}
+    needs = {job.key: {m.key for path in job.inputs if (m := history.find_job(path))} for job in jobs.values()}
     checker = _Checker(parameters, Hashes(root), history, Build(history.scale, root))
     breaks: list[Break] = [
         Break(path, "it has no record of the job that made it", f"remove it, or make it: `snakemake --force {path}`.")
         for path in sorted(checker.build.files.keys())
-        if history.maker(path) is None
+        if history.find_job(path) is None
     ]
     for key in TopologicalSorter({key: sorted(needs[key]) for key in sorted(needs)}).static_order():
         breaks += checker.check(jobs[key])
-    dependent = _dependent(jobs, needs)
+    dependent = _find_dependents(jobs, needs)
     breaks = [Break(b.path, b.what, b.todo, dependent.get(b.path, ())) for b in breaks]
     text = records.text_path(history.scale)
     notes = () if (root / text).is_file() else (f"{text} is missing: the files are compared with the records of the "
@@ -94,7 +94,7 @@ def verify(root: Path = Path()) -> Verdict:
     return Verdict(tuple(breaks), len(jobs), len(checker.hashes), notes)
 
 
-def _dependent(jobs: Mapping[str, Job], needs: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
+def _find_dependents(jobs: Mapping[str, Job], needs: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
     """File -> every file of a job that depends on it, directly or through other jobs."""
     users: dict[str, set[str]] = {key: set() for key in jobs}
     for key, sources in needs.items():
@@ -102,10 +102,10 @@ def _dependent(jobs: Mapping[str, Job], needs: Mapping[str, set[str]]) -> dict[s
             users[source].add(key)
 
     @cache
-    def after(key: str) -> frozenset[str]:
-        return frozenset(users[key]).union(*map(after, users[key]))
+    def find_users(key: str) -> frozenset[str]:
+        return frozenset(users[key]).union(*map(find_users, users[key]))
 
-    files = {key: tuple(sorted(path for k in after(key) for path in jobs[k].outputs)) for key in jobs}
+    files = {key: tuple(sorted(path for k in find_users(key) for path in jobs[k].outputs)) for key in jobs}
     return {path: files[key] for key, job in jobs.items() for path in job.outputs}
 
 
@@ -119,7 +119,7 @@ class _Checker:
     def check(self, job: Job) -> Iterator[Break]:
         """The broken links of one job. The jobs that it depends on must have been checked before."""
         rebuild = f"`snakemake --force {job.key}` makes it again"
-        for what in (*self._code(job), *self._params(job)):
+        for what in (*self._check_code(job), *self._check_params(job)):
             yield Break(
                 job.key, f"it is out of date: {what}", f"{rebuild}; `snakemake all` then rebuilds what depends on it."
             )
@@ -127,36 +127,38 @@ class _Checker:
             current = self.hashes.of(path)[1]
             if current != sha256 and path not in self.reported:
                 self.reported.add(path)
-                yield Break(path, f"{job.key} was made from other bytes (sha256 {sha256[:12]}; {_now(current)})",
+                made_from = f"sha256 {sha256[:12]}; {_describe_digest(current)}"
+                yield Break(path, f"{job.key} was made from other bytes ({made_from})",
                             f"restore them with `dvc checkout {path}`, or run `snakemake all`.")  # fmt: skip
         for path, written in job.outputs.items():
-            what = self._bytes(path, written, job)
+            what = self._check_bytes(path, written, job)
             if what and path not in self.reported:
                 self.reported.add(path)
                 yield Break(path, what, f"restore it with `dvc checkout {path}`, or {rebuild}.")
-        yield from self._record(job)
+        yield from self._check_record(job)
 
-    def _bytes(self, path: str, written: str, job: Job) -> str:
+    def _check_bytes(self, path: str, written: str, job: Job) -> str:
         """What is wrong with an output of a job, or '' if nothing is. ``written``: the md5 as the job wrote it."""
         current = self.hashes.of(path)[0]
-        recorded = self.build.recorded.makers.get(path)
+        recorded = self.build.text_records.makers.get(path)
         if not current:
             return "the file is missing"
         if written != current:
-            return f"these are not the bytes that {job.rule} wrote (md5 {written[:12]}; {_now(current)})"
+            return f"these are not the bytes that {job.rule} wrote (md5 {written[:12]}; {_describe_digest(current)})"
         if recorded and recorded.outputs[path] != current:
-            return f"these are not the bytes in {self.text} (md5 {recorded.outputs[path][:12]}; {_now(current)})"
+            digest = recorded.outputs[path][:12]
+            return f"these are not the bytes in {self.text} (md5 {digest}; {_describe_digest(current)})"
         return ""
 
-    def _record(self, job: Job) -> Iterator[Break]:
+    def _check_record(self, job: Job) -> Iterator[Break]:
         """The record of a job in ``.snakemake``, which Snakemake reads, if it is not the one in the text."""
-        local, recorded = self.build.local.get(job.key), self.build.recorded.jobs.get(job.key)
+        local, recorded = self.build.job_records.get(job.key), self.build.text_records.jobs.get(job.key)
         if local and recorded and local.outputs == recorded.outputs and local != recorded:
             yield Break(record_path(job.key), f"this record of {job.key} is not the one in {self.text}",
                         "remove it: Snakemake takes the one in the text at its next start. If the job ran since, "
                         "`snakemake all` records it.")  # fmt: skip
 
-    def _code(self, job: Job) -> Iterator[str]:
+    def _check_code(self, job: Job) -> Iterator[str]:
         if not job.code:
             return
         closure = self.history.closure(job)
@@ -172,7 +174,7 @@ class _Checker:
         except (OSError, SyntaxError):
             return ""
 
-    def _params(self, job: Job) -> Iterator[str]:
+    def _check_params(self, job: Job) -> Iterator[str]:
         try:
             now: Mapping[str, Any] = self.parameters.slice(tuple(job.params))
         except ParameterError as error:
@@ -183,5 +185,5 @@ class _Checker:
             yield f"its parameters changed: {', '.join(map(str, changed))}"
 
 
-def _now(digest: str) -> str:
+def _describe_digest(digest: str) -> str:
     return f"now {digest[:12]}" if digest else "it is missing"

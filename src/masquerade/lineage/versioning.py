@@ -38,21 +38,21 @@ def record_build(partial: bool = False) -> int:
     """
     scale = overlays.read_yaml(Path(blocks.PARAMS))["scale"]
     if os.environ.get(OF_DVC):
-        return _keep(scale)
+        return _write_records(scale)
     jobs, out_of_date = plan_jobs()
     if out_of_date and not partial:
         raise NotRecorded(f"{len(out_of_date)} jobs are out of date; run `snakemake all` first")
-    made = [job for job in jobs if job not in out_of_date]
-    if stale := sorted(set(_changed_inputs(made))):
+    finished = [job for job in jobs if job not in out_of_date]
+    if stale := sorted(set(_find_changed_inputs(finished))):
         raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
-    kept = _keep(scale, {str(path) for job in jobs for path in job.output})
+    count = _write_records(scale, {str(path) for job in jobs for path in job.output})
     ignore_private(loading.load(Path()).private)
     _run("dvc", "commit", "--quiet", "--force", "--no-relink", STAGE.format(scale=scale))
     if out_of_date:
         lock = overlays.read_yaml(LOCK)
         lock["stages"][STAGE.format(scale=scale)]["cmd"] = PARTIAL
         LOCK.write_text(overlays.format_yaml(lock), encoding="utf-8")
-    return kept
+    return count
 
 
 def ignore_private(private: Collection[str], root: Path = Path()) -> None:
@@ -67,12 +67,12 @@ def ignore_private(private: Collection[str], root: Path = Path()) -> None:
         )
 
 
-def _keep(scale: str, planned: frozenset[str] | set[str] = frozenset()) -> int:
+def _write_records(scale: str, planned: frozenset[str] | set[str] = frozenset()) -> int:
     for folder in (*(Path(f"{folder}{scale}") for folder in BUILT), MANIFESTS):
         folder.mkdir(parents=True, exist_ok=True)  # DVC needs it; a rehearsal makes no results
-    kept = local_records.write_records(scale, needed=planned)
+    count = local_records.write_records(scale, needed=planned)
     overlays.write_tree(loading.load(Path()).tree, records.params_path(scale))
-    return kept
+    return count
 
 
 def list_orphans() -> list[str]:
@@ -94,14 +94,14 @@ def merge_builds() -> int:
 
     scale = overlays.read_yaml(Path(blocks.PARAMS))["scale"]
     text = records.text_path(scale).as_posix()
-    base, ours, theirs = (Records.parse(_of_commit(commit, text)) for commit in _sides())
+    base, ours, theirs = (Records.parse(_read_at_commit(commit, text)) for commit in _find_sides())
     merged = records.merge_records(base, ours, theirs)
     private = loading.load(Path()).private
-    taken = [path for path, record in merged.makers.items() if not sharing.is_private(path, private)
+    paths = [path for path, record in merged.makers.items() if not sharing.is_private(path, private)
              and (path not in ours.makers or ours.makers[path].outputs[path] != record.outputs[path])]  # fmt: skip
     other = dvc.api.DVCFileSystem(".", rev="MERGE_HEAD")
     try:
-        for path in taken:
+        for path in paths:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             other.get_file(path, path)
     except Exception as error:  # DVC and the file systems of its remotes raise many kinds
@@ -111,16 +111,16 @@ def merge_builds() -> int:
         Path(path).unlink(missing_ok=True)
     Path(text).write_text(merged.text(), encoding="utf-8")
     _run("git", "checkout", "--ours", "--", LOCK.as_posix(), records.params_path(scale).as_posix())
-    return len(taken)
+    return len(paths)
 
 
-def _sides() -> tuple[str, str, str]:
+def _find_sides() -> tuple[str, str, str]:
     """The common ancestor, our commit and their commit of the merge that is under way."""
     theirs = _run("git", "rev-parse", "--verify", "MERGE_HEAD", problem="no merge is under way: run `git merge` first")
     return _run("git", "merge-base", "HEAD", theirs), "HEAD", theirs
 
 
-def _of_commit(commit: str, path: str) -> str:
+def _read_at_commit(commit: str, path: str) -> str:
     shown = fingerprints.run_git(Path(), "show", f"{commit}:{path}")
     return shown.stdout if not shown.returncode else ""
 
@@ -139,7 +139,7 @@ def _run(program: Literal["git", "dvc"], *arguments: str, problem: str = "") -> 
     return done.stdout.strip()
 
 
-def _changed_inputs(jobs: list["Job"]) -> Iterator[str]:
+def _find_changed_inputs(jobs: list["Job"]) -> Iterator[str]:
     @cache
     def sha256(path: str) -> str:
         with Path(path).open("rb") as file:

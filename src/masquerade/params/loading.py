@@ -79,8 +79,8 @@ def _check_references(parameters: Parameters) -> None:
             references[f"backbones.{name}.published"] = ([role], weights)
     for method, block in parameters.methods.items():
         references[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
-        if role := parameters.official(method):
-            references[f"methods.{method}.published"] = ([role], discovery.load("methods", method).official)
+        if role := parameters.official_role(method):
+            references[f"methods.{method}.published"] = ([role], discovery.load("methods", method).official_role)
         published = getattr(block, "published_ablations", None) or {}
         references[f"methods.{method}.published_ablations"] = (published, parameters.ablations(method))
     for method, block in parameters.imported.items():
@@ -131,10 +131,12 @@ def explain_mistakes(error: ValidationError, layers: Mapping[str, Mapping[str, A
     for item in error.errors():
         names = [part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
         key = ".".join(map(str, names))
-        stated = ".".join(name for name in names if isinstance(name, str))  # a list, not a position in it
-        file = next((file for file in reversed([*layers]) if find_value(layers[file], stated) is not MISSING), PARAMS)
+        dotted = ".".join(name for name in names if isinstance(name, str))  # a list, not a position in it
+        file = next((file for file in reversed([*layers]) if find_value(layers[file], dotted) is not MISSING), PARAMS)
         if item["type"] == "extra_forbidden":
-            lines.append(f"{file}: unknown parameter '{key}'. {suggest_nearest(str(names[-1]), _fields(names[:-1]))}")
+            lines.append(
+                f"{file}: unknown parameter '{key}'. {suggest_nearest(str(names[-1]), _list_fields(names[:-1]))}"
+            )
         elif item["type"] == "missing":
             lines.append(f"{PARAMS}: '{key}' is missing. It has no default, so that the file shows it.")
         else:
@@ -142,7 +144,7 @@ def explain_mistakes(error: ValidationError, layers: Mapping[str, Mapping[str, A
     return "\n".join(dict.fromkeys(lines))
 
 
-def _fields(names: Sequence[Any]) -> list[str]:
+def _list_fields(names: Sequence[Any]) -> list[str]:
     """The keys that are allowed in the block ``names``."""
     node: Any = build_model()
     for name in names:
@@ -172,22 +174,22 @@ def find_origins(key: str, root: Path = Path(), scale: str | None = None) -> dic
     parameters = load(root, scale)
     layers = read_layers(parameters.scale, root)
     removed = [name for layer in layers.values() for name, value in list_leaves(layer) if value is None]
-    gone = [name for name in removed if find_value(parameters.tree, name) is MISSING]
+    missing = [name for name in removed if find_value(parameters.tree, name) is MISSING]
     present = [
-        name for name, _ in list_leaves(parameters.tree) if not any(other.startswith(f"{name}.") for other in gone)
+        name for name, _ in list_leaves(parameters.tree) if not any(other.startswith(f"{name}.") for other in missing)
     ]
-    names = [name for name in (*present, *gone) if f"{name}.".startswith(f"{key}.")]
-    names += [name for name in gone if key.startswith(f"{name}.")]
+    names = [name for name in (*present, *missing) if f"{name}.".startswith(f"{key}.")]
+    names += [name for name in missing if key.startswith(f"{name}.")]
     if not names:
         raise ParameterError(_explain_unknown(key, parameters.tree, parameters.scale))
     files = {PARAMS: read_yaml(root / PARAMS), **layers}
     if scale is not None:
         files["--scale"] = {"scale": scale}
-    found = {
+    origins = {
         name: {file: value for file in reversed(files) if (value := find_value(files[file], name)) is not MISSING}
         for name in dict.fromkeys(names)
     }
-    return {name: values or {DEFAULT: find_value(parameters.tree, name)} for name, values in found.items()}
+    return {name: values or {DEFAULT: find_value(parameters.tree, name)} for name, values in origins.items()}
 
 
 def list_leaves(tree: Any, key: str = "") -> Iterator[tuple[str, Any]]:
@@ -206,5 +208,5 @@ def _explain_unknown(key: str, tree: Mapping[str, Any], scale: str) -> str:
     above, _, name = missing.rpartition(".")
     inside = find_value(tree, above) if above else tree
     place = f"'{above}' has no key '{name}'" if above else f"there is no parameter '{name}'"
-    known = suggest_nearest(name, inside) if isinstance(inside, Mapping) else "It is a value and not a block."
-    return f"{place} at scale {scale}. {known}"
+    advice = suggest_nearest(name, inside) if isinstance(inside, Mapping) else "It is a value and not a block."
+    return f"{place} at scale {scale}. {advice}"

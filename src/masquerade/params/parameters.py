@@ -21,17 +21,17 @@ class Parameters:
     def __init__(self, typed: Common):
         self.typed = typed
         self.tree: dict[str, Any] = typed.model_dump(mode="json", exclude_none=True)
-        self.datasets: dict[str, Settings] = self._present("datasets")
-        self.backbones: dict[str, Settings] = self._present("backbones")
-        self.judges: dict[str, Settings] = self._present("judges")
-        self.metrics: dict[str, Settings] = self._present("metrics")
-        self.methods: dict[str, Any] = self._present("methods")
-        self.attackers: dict[str, Settings] = self._present("attackers")
+        self.datasets: dict[str, Settings] = self._select_used("datasets")
+        self.backbones: dict[str, Settings] = self._select_used("backbones")
+        self.judges: dict[str, Settings] = self._select_used("judges")
+        self.metrics: dict[str, Settings] = self._select_used("metrics")
+        self.methods: dict[str, Any] = self._select_used("methods")
+        self.attackers: dict[str, Settings] = self._select_used("attackers")
 
         self.private = sharing.list_private_datasets(self.share_originals, self.matrix.train_on, self.matrix.evaluate)
         """The datasets whose faces stay on this machine (`sharing.is_private`)."""
         used = self.datasets.keys() & {self.matrix.train_on, *self.matrix.evaluate}
-        self.terms = self.terms_of(used, self.backbones)
+        self.terms = self.list_terms(used, self.backbones)
         """The terms of use of this scale's pictures and networks."""
         if self.terms:
             self.tree["caution"] = f"{typed.caution.strip()} Its pictures and networks: {self.terms}.".strip()
@@ -47,16 +47,16 @@ class Parameters:
         """The caution that every table of this scale prints, with the terms of its data and networks."""
         return self.tree["caution"]
 
-    def terms_of(self, datasets: Iterable[str], backbones: Iterable[str]) -> str:
+    def list_terms(self, datasets: Iterable[str], backbones: Iterable[str]) -> str:
         """The terms of use of whatever is made with these datasets and networks, in words; '' for none."""
-        stated = [discovery.load("faces", name).terms for name in sorted(datasets)]
-        stated += [discovery.load("backbones", name)(self.backbones[name]).terms for name in sorted(backbones)]
-        return "; ".join(dict.fromkeys(filter(None, stated)))
+        terms = [discovery.load("faces", name).terms for name in sorted(datasets)]
+        terms += [discovery.load("backbones", name)(self.backbones[name]).terms for name in sorted(backbones)]
+        return "; ".join(dict.fromkeys(filter(None, terms)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.typed, name)
 
-    def _present(self, room: str) -> dict[str, Any]:
+    def _select_used(self, room: str) -> dict[str, Any]:
         block = getattr(self.typed, room)
         return {name: getattr(block, name) for name in type(block).model_fields if getattr(block, name) is not None}
 
@@ -74,7 +74,7 @@ class Parameters:
                 raise ParameterError(f"params.yaml has no '{key}' at scale {self.scale}.")
         return {key: value for key, value in values.items() if value is not MISSING}
 
-    def weights(self, method: str, variant: str = "") -> str:
+    def weights_name(self, method: str, variant: str = "") -> str:
         """The name of the weights that replace the training of a method, or of an ablation; '' if it trains."""
         block = self.methods[method]
         if variant in self.ablations(method):
@@ -89,11 +89,11 @@ class Parameters:
         """Whether a method has a checkpoint of its own, which is trained or adopted."""
         return discovery.load("methods", method).trains(self.methods[method].params)
 
-    def takes_codes(self, method: str) -> bool:
+    def uses_latent_codes(self, method: str) -> bool:
         """Whether a method works on the latent codes of the faces."""
         return discovery.load("methods", method).capabilities.latents and "inversion" in self.needs(method)
 
-    def official(self, method: str) -> str:
+    def official_role(self, method: str) -> str:
         """The role of the official weight file that replaces the training of a method; '' if there is none."""
         return own_weights.role_of(getattr(self.methods[method], "published", ""))
 
@@ -101,15 +101,15 @@ class Parameters:
         """Variant -> the knobs in which its training differs from that of the method's other variants."""
         return getattr(self.methods[method], "ablations", None) or {}
 
-    def trained(self, method: str, variant: str = "") -> Settings:
+    def training_params(self, method: str, variant: str = "") -> Settings:
         """The Params of a method's training. ``variant``: one of its ablations; any other variant changes nothing."""
-        knobs, ablation = self.tree["methods"][method]["params"], self.ablations(method).get(variant)
-        return build_training_params(discovery.load("methods", method), knobs, ablation)
+        params, ablation = self.tree["methods"][method]["params"], self.ablations(method).get(variant)
+        return build_training_params(discovery.load("methods", method), params, ablation)
 
 
-def build_training_params(cls: type, knobs: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:
+def build_training_params(cls: type, params: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:
     """The Params of the method ``cls``: its ``knobs`` with those of an ``ablation`` on top.
 
     Raises pydantic's ValidationError.
     """
-    return cls.Params(**overlay(knobs, ablation or {}))
+    return cls.Params(**overlay(params, ablation or {}))

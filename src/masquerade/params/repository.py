@@ -28,10 +28,10 @@ def find_repository(given: str | os.PathLike[str] | None = None) -> Path:
     root = Path(str(given or ""))
     if (root / PARAMS).is_file() and (root != Path() or (root / SCALES).is_dir()):  # DVC names its parameters so, too
         return root
-    known = [folder for folder in (CARRIED, SOURCES) if (folder / SCALES).is_dir()]
-    if root != Path() or not known:
+    candidates = [folder for folder in (CARRIED, SOURCES) if (folder / SCALES).is_dir()]
+    if root != Path() or not candidates:
         raise ParameterError(f"{root / PARAMS} is missing. Run this in a clone of Masquerade, or name one as its root.")
-    return known[0]
+    return candidates[0]
 
 
 def require_clone(given: Path) -> Path:

@@ -86,7 +86,7 @@ class Slice:
         cls = discovery.load(ROOMS[block], name)
         return cls(cls.Params(**self[f"{block}.{name}"]), *arguments)
 
-    def trained(self, method: str, variant: str = "") -> Settings:
+    def training_params(self, method: str, variant: str = "") -> Settings:
         """The Params of a method's training. ``variant``: one of its ablations; any other variant changes nothing."""
         block = self[f"methods.{method}"]
         return build_training_params(

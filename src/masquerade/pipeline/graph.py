@@ -145,7 +145,7 @@ class Targets:
         """The set of fakes, and the codes of each dataset that a method anonymizes in latent space."""
         able = {cell.method: self._graph.methods.capabilities(cell.method) for cell in self._graph.built}
         fakes = [self._paths.fakes] if any(capabilities.fakes for capabilities in able.values()) else []
-        datasets = {cell.dataset for cell in self._graph.built if self._graph.parameters.takes_codes(cell.method)}
+        datasets = {cell.dataset for cell in self._graph.built if self._graph.parameters.uses_latent_codes(cell.method)}
         return fakes + self._graph.of_datasets(sorted(datasets), self._paths.latents)
 
     def train(self) -> list[str]:

@@ -90,7 +90,7 @@ class _Finder:
         path = pattern.format(method=name, variant=variant, seed=self.parameters.seeds[0])
         if self._built(path):
             return self.root / path
-        params, weights = self.parameters.trained(name, variant), self.parameters.weights(name, variant)
+        params, weights = self.parameters.training_params(name, variant), self.parameters.weights_name(name, variant)
         return self._adopted(path, f"methods.{name}", weights, params, backbones)
 
     def _adopted(self, path: str, block: str, weights: str, params: Settings, others: dict[str, Path]) -> Path | None:

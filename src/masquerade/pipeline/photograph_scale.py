@@ -67,7 +67,7 @@ def missing(root: Path, parameters: Parameters, method: str, variant: str | None
         ablation = name in parameters.ablations(method)
         pattern = paths.ablation if ablation else paths.method
         files[method] = pattern.format(method=method, variant=name, seed=parameters.seeds[0])
-        weights[method] = parameters.weights(method, name)
+        weights[method] = parameters.weights_name(method, name)
     for network, file in files.items():
         adopted = pretrained_networks.list_files(weights.get(network, ""))
         if not (root / file).is_file() and not (adopted and all((root / path).is_file() for path in adopted)):

@@ -114,8 +114,10 @@ class Plan:
             ablations, cells = parameters.ablations(name), [cell for cell in self.cells if cell.method == name]
             for variant in ("", *ablations):
                 seeds = {cell.seed for cell in cells if not variant or cell.variant == variant}
-                pretrained = parameters.weights(name, variant) or ("" if variant else parameters.official(name))
-                steps = 0 if pretrained else len(seeds) * count_steps(parameters.trained(name, variant))
+                pretrained = parameters.weights_name(name, variant) or (
+                    "" if variant else parameters.official_role(name)
+                )
+                steps = 0 if pretrained else len(seeds) * count_steps(parameters.training_params(name, variant))
                 if seeds:
                     rule, what = ("ablation", f"{name}/{variant}") if variant else ("method", name)
                     yield self._row(

@@ -50,7 +50,7 @@ def list_pretrained(parameters: Parameters) -> Iterator[Network]:
     for name, block in parameters.methods.items():
         cls, seeds = discovery.load("methods", name), tuple(parameters.seeds)
         for variant in ("", *parameters.ablations(name)):
-            if weights := parameters.weights(name, variant):
+            if weights := parameters.weights_name(name, variant):
                 ablation = parameters.ablations(name).get(variant)
                 params = build_training_params(cls, block.params.model_dump(mode="json"), ablation)
                 yield Network(f"methods.{name}", weights, cls.architecture, params, False, seeds)

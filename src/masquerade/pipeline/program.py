@@ -138,7 +138,7 @@ def method(given: Namespace) -> "Method":
         latents=given.latents,
     )
     variant = cls.Variant(**params[f"methods.{given.method}.variants.{given.variant}"])
-    return cls(params.trained(given.method, given.variant), variant, resources)
+    return cls(params.training_params(given.method, given.variant), variant, resources)
 
 
 def training(given: Namespace, run: "Run", people: str, seed: int, **more: Any) -> "TrainingJob":

@@ -168,10 +168,10 @@ class MethodInputs:
     def weights(self, wildcards: Any) -> list[str]:
         """The files that replace the training of a method or of an ablation; [] if it trains."""
         variant = getattr(wildcards, "variant", "")
-        role = self.parameters.official(wildcards.method)
+        role = self.parameters.official_role(wildcards.method)
         if role and variant not in self.parameters.ablations(wildcards.method):
             return [self.planned.asset(role)]
-        return pretrained_networks.list_files(self.parameters.weights(wildcards.method, variant))
+        return pretrained_networks.list_files(self.parameters.weights_name(wildcards.method, variant))
 
     def checkpoint(self, cell: Any) -> str | list[str]:
         """The checkpoint of a cell, [] if its method does not train. An ablation has its own."""
@@ -199,7 +199,7 @@ class MethodInputs:
             "gallery": gallery if able.gallery else [],
             "gallery_index": index(gallery) if able.gallery else [],
             "fakes": paths.fakes if able.fakes else [],
-            "latents": paths.latents if self.parameters.takes_codes(wildcards.method) else [],
+            "latents": paths.latents if self.parameters.uses_latent_codes(wildcards.method) else [],
         }
 
 

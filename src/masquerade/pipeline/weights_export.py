@@ -101,7 +101,7 @@ def _drop_test(tree: Any) -> Any:
 def find_terms(parameters: Parameters, network: TrainedNetwork) -> str:
     """The terms of use of a network, from the faces and the networks that it learned from; '' for none."""
     itself = [network.module] if network.room == "backbones" else []
-    return parameters.terms_of([parameters.matrix.train_on], [*itself, *network.needs(parameters)])
+    return parameters.list_terms([parameters.matrix.train_on], [*itself, *network.needs(parameters)])
 
 
 def find_drift(card: Card, parameters: Parameters) -> list[str]:

@@ -100,7 +100,7 @@ def build_method(
         knobs = replace_keywords(name, cls, knobs, options.hide, options.keep)
     resources = method_files.resources(root, parameters, name, variant, options.say, checkpoint)
     tag = provenance_tag.compute(name, variant, parameters.scale, resources)
-    return cls(parameters.trained(name, variant), knobs, resources), tag
+    return cls(parameters.training_params(name, variant), knobs, resources), tag
 
 
 def replace_keywords(
