@@ -62,7 +62,7 @@ class Job(OutputRecord):
 class History:
     """The jobs of a build of one scale, by the files that they wrote.
 
-    ``title``: of the build, for a person. ``read_content``: path and md5 -> the bytes of a file, None if they are not here.
+    ``title``: of the build, for a person. ``read_content``: path and md5 -> the bytes of a file, None without them.
     """
 
     def __init__(
