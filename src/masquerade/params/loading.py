@@ -80,7 +80,7 @@ def _check_references(parameters: Parameters) -> None:
     for method, block in parameters.methods.items():
         references[f"methods.{method}.ablations"] = (parameters.ablations(method), block.variants)
         if role := parameters.official_role(method):
-            references[f"methods.{method}.published"] = ([role], discovery.load("methods", method).official_role)
+            references[f"methods.{method}.published"] = ([role], discovery.load("methods", method).official)
         published = getattr(block, "published_ablations", None) or {}
         references[f"methods.{method}.published_ablations"] = (published, parameters.ablations(method))
     for method, block in parameters.imported.items():
