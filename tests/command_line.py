@@ -14,7 +14,7 @@ from masquerade.cli import main
 from masquerade.core import keys
 from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Capabilities
-from masquerade.methods.original import Original
+from masquerade.methods.controls import Original
 from masquerade.params import overlays
 from masquerade.pipeline.photographs.batches import DOT_FOLDER
 from masquerade.pipeline.reports import REPORT

@@ -172,14 +172,16 @@ GENERATOR = {
 """Knobs of a generator that draws pictures of SIZE pixels."""
 BFLOAT16 = {"precision": "bfloat16", "channels_last": False}
 FIT = {
-    "width": 4, "halvings": 1, "blocks": 1, "reach": 0.8,
-    "discriminator": {"width": 4, "depth": 2, "scales": 2, "shared": False}, "identity_of": "both",
-    "classifier": {"width": 4, "depth": 2, "last_stride": 2, "first_norm": True},
+    "width": 4, "halvings": 1, "blocks": 1,
+    "discriminator": {"width": 4, "depth": 2, "scales": 2}, "classifier": {"width": 4, "depth": 2},
+    "small_scale": {
+        "reach": 0.8, "shared": False, "identity_of": "both", "last_stride": 2, "first_norm": True, "gray": 0.5,
+    },
     "losses": {
         "adversarial": 1, "password": 1, "identity": 2, "feature": 2, "wrong_feature": 1, "between_feature": 1,
         "pixels": 10, "reconstruction": 100,
     },
-    "margin": 0.0, "gray": 0.5, "steps": 6, "batch": 2, "learning_rate": 1e-3, "betas": [0.5, 0.999],
+    "margin": 0.0, "steps": 6, "batch": 2, "learning_rate": 1e-3, "betas": [0.5, 0.999],
     "kernel_rate": 0.01, "cooldown": 0.5, "ema": 0.5, "samples_every": 3,
 }  # fmt: skip
 """Knobs of FIT for such pictures."""

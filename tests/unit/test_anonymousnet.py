@@ -20,7 +20,10 @@ ESTIMATED, LABELS = 1, 40  # updates of stage I, and of the critic alone
 @pytest.fixture(scope="module")
 def settings(root):
     tiny = loading.load(root, "tiny").methods["anonymousnet"].params
-    changes = {"critic": tiny.critic.model_copy(update={"label_steps": LABELS, "learning_rate": 0.01})}
+    changes = {
+        "critic": tiny.critic.model_copy(update={"learning_rate": 0.01}),
+        "small_scale": tiny.small_scale.model_copy(update={"label_steps": LABELS}),
+    }
     return tiny.model_copy(update={"batch": 16, "estimator": tiny.estimator.model_copy(update={"steps": 1})} | changes)
 
 

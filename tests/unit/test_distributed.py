@@ -31,7 +31,14 @@ PHASES = {
     "adversarial": {"steps": 6, "batch": 8}, "samples_every": 10,
 }  # fmt: skip
 GENERATOR = overlays.overlay(kit.GENERATOR, PHASES)
-FIT = kit.FIT | {"width": 8, "reach": 0.0, "steps": 8, "batch": 4, "kernel_rate": 0.0, "samples_every": 8}
+FIT = kit.FIT | {
+    "width": 8,
+    "small_scale": kit.FIT["small_scale"] | {"reach": 0.0},
+    "steps": 8,
+    "batch": 4,
+    "kernel_rate": 0.0,
+    "samples_every": 8,
+}
 IMPORTED = ["hypothesis.strategies", "pytest", "submitit", _generator.__name__, transformer.__name__, launch.__name__]
 """Modules that take seconds to import and that the processes of a training need."""
 TRAININGS = {

@@ -291,7 +291,7 @@ def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):
     """`random_generated` stands for all methods with a latent space; the head for 256 pixels is empty here."""
     from masquerade.backbones.generator import random_face
     from masquerade.core.images import to_uint8
-    from masquerade.methods.random_generated import RandomGenerated
+    from masquerade.methods.controls import RandomGenerated
 
     checkpoint = tmp_path / "generator.safetensors"
     params = loading.load(Path(__file__).parents[2], "photo_evening").backbones["generator"]

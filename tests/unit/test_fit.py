@@ -22,8 +22,8 @@ METHOD = discovery.load("methods", "fit")
 KEY, OTHER = b"\x12\x34", b"\xfe\x01"
 
 
-def settings(**changes):
-    return METHOD.Params(**kit.FIT | changes)
+def settings(small_scale=None, **changes):
+    return METHOD.Params(**kit.FIT | changes | {"small_scale": kit.FIT["small_scale"] | (small_scale or {})})
 
 
 @pytest.fixture(autouse=True)
@@ -250,22 +250,21 @@ def test_each_optimizer_changes_its_own_networks_only(transforming):
 def test_training_learns_to_recover_faces(job):
     curve = kit.Curve()
     only = dict.fromkeys(type(settings().losses).model_fields, 0.0) | {"reconstruction": 100.0}
-    chosen = settings(steps=40, reach=0.0, losses=only, width=8, samples_every=40)
+    chosen = settings({"reach": 0.0}, steps=40, losses=only, width=8, samples_every=40)
     METHOD.train(chosen, job(log=curve))
     assert curve.of("reconstruction")[-1] < 0.8 * curve[0]["reconstruction"]
 
 
 def test_training_as_published_learns_with_shared_discriminators():
-    shared = {"width": 4, "depth": 2, "scales": 2, "shared": True}
-    classifier = {"width": 4, "depth": 3, "last_stride": 4, "first_norm": False}
-    chosen = settings(discriminator=shared, classifier=classifier, identity_of="first", learning_rate=5e-3)
+    published = {"shared": True, "last_stride": 4, "first_norm": False, "identity_of": "first"}
+    chosen = settings(published, classifier={"width": 4, "depth": 3}, learning_rate=5e-3)
     task = training.TransformerTask(chosen, kit.Identity(), kit.noise(8), 7)
     values = [task.step(step)["discriminators"] for step in range(20)]
     assert values[-1] < values[0]
 
 
 def test_a_classifier_that_the_pictures_are_too_small_for_is_refused(job):
-    chosen = settings(classifier={"width": 4, "depth": 5, "last_stride": 4, "first_norm": False})
+    chosen = settings({"last_stride": 4}, classifier={"width": 4, "depth": 5})
     with pytest.raises(ParameterError, match=r"classifier: 5 convolutions .* need pictures of 64 pixels"):
         METHOD.train(chosen, job())
 

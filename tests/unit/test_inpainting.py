@@ -155,8 +155,9 @@ def test_the_critic_learns_and_counts_from_its_step_on(root):
     tree = loading.load(root, "tiny").tree["methods"]["deepprivacy"]["params"]
     pictures = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
     known = People(pictures, np.repeat(face(32), 4, axis=0), ["a", "b", "c", "d"])
-    task = DeepPrivacyTask(DeepPrivacySettings(**tree | {"critic_from": 1, "penalty_every": 2}), known, seed=0)
-    assert [task.kind(step) for step in range(4)] == [(False, False), (True, False), (True, True), (True, False)]
+    tree |= {"small_scale": {"critic_from": 1, "penalty_every": 2}}
+    task = DeepPrivacyTask(DeepPrivacySettings(**tree), known, seed=0)
+    assert [task.penalized(step) for step in range(4)] == [True, False, True, False]
     before = [weight.clone() for weight in task.critic.parameters()]
     for step in range(2):
         values = task.step(step)

@@ -14,7 +14,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces, to_uint8
 from masquerade.methods import Resources
-from masquerade.methods._inpainting import latent, region
+from masquerade.methods._inpainting import drawing, region
 from masquerade.networks.landmark_net import LandmarkNet
 from masquerade.params import loading
 from masquerade.pipeline import weights_export
@@ -82,7 +82,7 @@ def test_no_pixel_of_the_region_reaches_the_result(name, backbones):
     noise = np.where(masks[:, None], faces(seed=1).images, some.images)
     made = anonymized(chosen, some)
     np.testing.assert_array_equal(made, anonymized(chosen, Faces(noise, some.index)))
-    far = np.broadcast_to(latent.fading(masks)[:, None] == 0, made.shape)
+    far = np.broadcast_to(drawing.fading(masks)[:, None] == 0, made.shape)
     assert far.any()
     np.testing.assert_array_equal(made[far], some.images[far])
     assert np.abs(made).max() <= 1
@@ -165,8 +165,8 @@ def test_the_weights_of_a_guide_give_its_points():
 def test_the_drawing_fades_outside_of_the_region_alone():
     mask = np.zeros((1, 100, 100), dtype=bool)
     mask[0, 40:60, 40:60] = True
-    share = latent.fading(mask)
+    share = drawing.fading(mask)
     assert (share[mask] == 1).all()
-    width = int(100 * latent.FADE)
+    width = int(100 * drawing.FADE)
     assert (np.diff(share[0, 50, 59 : 59 + width]) < 0).all()
     assert share[0, 50, 59 + width :].max() < 1e-6

@@ -21,7 +21,7 @@ from command_line import (
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
 from masquerade.methods import Resources
-from masquerade.methods.original import Original
+from masquerade.methods.controls import Original
 from masquerade.pipeline import provenance_tag, salts
 from masquerade.pipeline.inspection import Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from masquerade.methods._memory import Remembered
+from masquerade.methods._batches import Remembered
 
 
 def test_last_pictures_are_read_once():

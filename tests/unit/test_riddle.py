@@ -23,15 +23,12 @@ from masquerade.methods.riddle.method import Riddle
 from masquerade.methods.riddle.network import LatentEncryptor, scaled
 
 SIZE, STYLE = kit.SIZE, 12
-WEIGHTS = {
-    "lpips": 0.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05, "layout": 1.0, "latents": 1.0,
-    "reversed_latents": 1.0, "distribution": 1.0, "reinverted": 1.0,
-}  # fmt: skip
+WEIGHTS = {"lpips": 0.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05}
+FURTHER = dict.fromkeys(("layout", "latents", "reversed_latents", "distribution", "reinverted"), 1.0)
+SMALL_SCALE = {"target": "original", "pixels_of": "recovered", "pairs": "six", "pictures_every": 2, "code_batch": 8}
 KNOBS = {
-    "groups": [4, 4, 6], "width": 16, "heads": 4, "hidden": 32, "losses": WEIGHTS, "target": "original",
-    "perceptual": "vgg", "pixels_of": "recovered", "pairs": "six", "margin": 0.1, "steps": 6,
-    "batch": 2, "pictures_every": 2, "code_batch": 8, "optimizer": "ranger", "learning_rate": 0.002, "cooldown": 0.5,
-    "ema": 0.0, "samples_every": 3,
+    "groups": [4, 4, 6], "width": 16, "heads": 4, "hidden": 32, "margin": 0.1, "steps": 6, "batch": 2,
+    "learning_rate": 0.002, "cooldown": 0.5, "ema": 0.0, "samples_every": 3,
 }  # fmt: skip
 
 
@@ -53,15 +50,18 @@ def job(folder, name, **more):
     return kit.job(folder, name, Riddle.needs, **more)
 
 
-def knobs(**changes):
-    weights = {**WEIGHTS, **changes.pop("losses", {})}
-    return Riddle.Params(**{**KNOBS, **changes, "losses": weights})
+def knobs(losses=None, small_scale=None, **changes):
+    """KNOBS with changes; ``losses`` are those of the paper and further ones."""
+    every = WEIGHTS | FURTHER | (losses or {})
+    further = {"losses": {name: every[name] for name in FURTHER}}
+    paper = {name: every[name] for name in WEIGHTS}
+    return Riddle.Params(**KNOBS | changes, losses=paper, small_scale=SMALL_SCALE | (small_scale or {}) | further)
 
 
 CODES = {
     "losses": {"reversed_identity": 0.0, "identity_recovery": 0.0, "layout": 0.0, "reinverted": 0.0, "latents": 4.0},
-    "pictures_every": 1000, "steps": 250, "code_batch": 48, "optimizer": "muon", "learning_rate": 0.01, "hidden": 64,
-    "width": 24,
+    "small_scale": {"pictures_every": 1000, "code_batch": 48, "optimizer": "muon"},
+    "steps": 250, "learning_rate": 0.01, "hidden": 64, "width": 24,
 }  # fmt: skip
 
 
@@ -202,12 +202,10 @@ def test_update_as_published_compares_five_pictures_with_the_inverted_one(folder
         return drawn[-1]
 
     monkeypatch.setattr("masquerade.networks.stylegan2.Generator.synthesize", synthesize)
-    published = dict.fromkeys(WEIGHTS, 0.0) | {
-        "lpips": 1.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05,
-    }  # fmt: skip
-    chosen = {"target": "inverted", "pixels_of": "five", "pairs": "published", "pictures_every": 1, "steps": 1}
+    published = dict.fromkeys(FURTHER, 0.0) | {"lpips": 1.0}
+    paper = {"target": "inverted", "pixels_of": "five", "pairs": "published", "pictures_every": 1}
     Riddle.train(
-        knobs(losses=published, **chosen),
+        knobs(published, paper, steps=1),
         job(folder, "as_published", log=lambda step, values: curves.update(values)),
     )
     (target, five), count = (part.detach() for part in drawn[:2]), 2
@@ -217,7 +215,7 @@ def test_update_as_published_compares_five_pictures_with_the_inverted_one(folder
     assert curves["pixels"] == pytest.approx(apart.mean(dim=(1, 2, 3, 4)).sum().item(), rel=1e-5)
     assert curves["lpips"] == pytest.approx(apart.amax(dim=(2, 3, 4)).mean(dim=1).sum().item(), rel=1e-5)
     assert curves["total"] == pytest.approx(
-        sum(weight * curves[name] for name, weight in published.items() if weight), rel=1e-5
+        sum(weight * curves[name] for name, weight in (WEIGHTS | {"lpips": 1.0}).items()), rel=1e-5
     )
 
 
@@ -262,13 +260,13 @@ def test_a_training_logs_each_loss_and_shows_every_version_of_two_faces(folder):
     pictures, curve = {}, kit.Curve()
     Riddle.train(knobs(steps=1), job(folder, "samples", log=curve, picture=pictures.__setitem__))
     assert next(iter(pictures.values())).shape == (2 * SIZE, 6 * SIZE, 3)
-    assert set(curve[0]) == set(WEIGHTS) - {"lpips"} | {"total"}
+    assert set(curve[0]) == set(WEIGHTS | FURTHER) - {"lpips"} | {"total"}
 
 
 def test_updates_on_codes_without_losses_are_refused():
     nothing = {"latents": 0.0, "reversed_latents": 0.0, "distribution": 0.0}
     with pytest.raises(ValidationError, match="pictures_every must be 1"):
-        knobs(losses=nothing, pictures_every=2)
+        knobs(nothing, {"pictures_every": 2})
 
 
 def test_error_for_missing_perceptual_weights_names_the_parameter(folder, monkeypatch, tmp_path):
@@ -276,7 +274,7 @@ def test_error_for_missing_perceptual_weights_names_the_parameter(folder, monkey
     monkeypatch.setattr(packaged, "STAND_INS", {})
     for trunk, role in (("vgg", "vgg16"), ("alex", "alexnet")):
         with pytest.raises(CheckpointError, match=rf"{role}.* methods.riddle.params.losses.lpips"):
-            Riddle.train(knobs(losses={"lpips": 1.0}, perceptual=trunk), job(folder, "lpips"))
+            Riddle.train(knobs({"lpips": 1.0}, {"perceptual": trunk}), job(folder, "lpips"))
 
 
 def code_error(method, faces, saved, secret):

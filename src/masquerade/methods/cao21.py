@@ -19,8 +19,8 @@ from masquerade.core.images import Faces
 from masquerade.core.keys import Digits, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods._batches import Remembered
 from masquerade.methods._disentanglement import DisentanglementSettings
-from masquerade.methods._memory import Remembered
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:

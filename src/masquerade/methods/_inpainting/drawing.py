@@ -1,18 +1,28 @@
-"""A trained generator of an inpainter, and the way from a picture to the drawn picture."""
+"""Drawing a face into a hidden region: by an inpainter's trained generator, or by the frozen generator of faces.
 
-from collections.abc import Callable
+The latter takes the place of an inpainter's own network (ours: docs/inpainting.md).
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
+from scipy.ndimage import distance_transform_edt
 from torch import Tensor, nn
 
+from masquerade.backbones import loaded
+from masquerade.backbones.inversion.inverter import refined
+from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.methods import _region
-from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.region import scaled
+from masquerade.methods._inpainting import LatentSettings, region
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, place
+from masquerade.networks.w_space import PNSpace
 from masquerade.training.checkpoints import Saved
 
 BATCH = 32  # pictures at a time
@@ -46,7 +56,7 @@ class Drawing:
         places = masks(faces.landmarks, width)
         region.check(faces, places)
         hidden = np.where(places[:, None], 0.0, images).astype(np.float32)  # the face is gone from here on
-        guides = guide(scaled(faces.landmarks, width, self.size), self.size)
+        guides = guide(region.scaled(faces.landmarks, width, self.size), self.size)
         drawn = apply_in_batches(self._drawn, BATCH, hidden, places[:, None].astype(np.float32), guides, codes)
         return region.pasted(images, drawn.numpy(), places)
 
@@ -56,3 +66,73 @@ class Drawing:
             hidden, masks = (deterministic.averaged(part, (self.size,) * 2) for part in (hidden, masks))
         made = self._network(hidden, masks, guide, codes)
         return made if side == self.size else deterministic.resized(made, (side, side), "bicubic")
+
+
+FADE = 0.06  # share of the side over which the drawing fades into the surroundings, outside of the hidden region
+
+
+class LatentDrawing:
+    """Continues the surroundings of a hidden face with a frozen generator. Nothing is trained.
+
+    The generator's face of a style fills the hidden region. The inversion's encoder gives the code of that picture.
+    The code is then optimized on the surroundings alone (Abdal et al. 2020, arXiv:1911.11544), and on the points
+    of the ``guide``, (K, 68) weights of the 68 landmarks, or None. Raises CheckpointError if a network does not fit.
+    """
+
+    def __init__(self, backbones: Mapping[str, Path], settings: LatentSettings, guide: np.ndarray | None = None):
+        self._space = LatentSpace({role: backbones[role] for role in ("generator", "inversion")})
+        self._settings = settings
+        self._codes_of_w = PNSpace.of(self._space.generator)
+        self._landmarks = None if guide is None else loaded("landmarks", backbones)
+        self._guide = None if guide is None else torch.from_numpy(guide).float().to(self._space.device)
+
+    @property
+    def style_width(self) -> int:
+        """Random numbers of a style."""
+        return self._space.generator.style_width
+
+    def drawn(self, faces: Faces, masks: OfLandmarks, normal: np.ndarray, share: float = 1.0) -> np.ndarray:
+        """The pictures (N, 3, S, S) with a region drawn anew, which fades into what is around it.
+
+        ``masks`` computes the region, bool (N, S, S), from landmarks (N, 68, 2) and S. ``normal``: float32 (N,
+        `style_width`), random numbers of each style. ``share``: of that of the settings; 0: the mean style. Raises
+        PictureError if landmarks are unknown, if a region is empty or the whole picture, or if the generator does not
+        reach what is around it.
+        """
+        self._space.check_size(faces.images)
+        _region.boxes(faces)  # refuses faces without landmarks
+        size = self._space.generator.size
+        places = masks(faces.landmarks, size)
+        region.check(faces, places)
+        hidden = np.where(places[:, None], 0.0, faces.images).astype(np.float32)  # the face is gone from here on
+        seen = (~places[:, None]).astype(np.float32)
+        points = ((faces.landmarks + 0.5) / size).astype(np.float32)
+        codes = apply_in_batches(partial(self._codes, share=share), BATCH, hidden, seen, points, normal)
+        made = self._space.draw(codes).numpy()
+        missed = ~torch.from_numpy(self._space.inverter.reaches(hidden, (made * seen).astype(np.float32)))
+        if missed.any():  # a tensor: the cost estimate has no values
+            raise PictureError("the generator does not reach what is around the face")
+        return region.blended(faces.images, made, fading(places))
+
+    def _codes(self, hidden: Tensor, seen: Tensor, points: Tensor, normal: Tensor, share: float) -> Tensor:
+        """W+ (N, layers, style) of pictures with these surroundings."""
+        generator = self._space.generator
+        styles = generator.broadcast(generator.truncate(generator.map(normal), share * self._settings.share))
+        filled = hidden + generator.synthesize(styles).clamp(-1, 1) * (1 - seen)
+        codes = self._space.inverter(filled)
+        guide, guided = self._guide, None
+        if guide is not None:
+            guided = partial(self._guided, guide=guide, points=guide @ points)
+        return refined(codes, hidden, generator, self._codes_of_w, self._settings, seen, guided)
+
+    def _guided(self, made: Tensor, rows: slice, guide: Tensor, points: Tensor) -> Tensor:
+        """The error of the points of pictures: the mean square of their distance in sides, weighted, (N,)."""
+        assert self._landmarks is not None
+        found = to_shares(self._landmarks(made), tuple(made.shape[-2:]))
+        return self._settings.points * (guide @ found - points[rows]).square().sum(2).mean(1)
+
+
+def fading(places: np.ndarray) -> np.ndarray:
+    """The share of the drawing in each pixel: 1 in the regions, bool (N, S, S), falling to 0 outside of them."""
+    away = np.stack([distance_transform_edt(~place) for place in places]) / (FADE * places.shape[-1])
+    return (0.5 + 0.5 * np.cos(np.pi * np.clip(away, 0, 1))).astype(np.float32)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,7 @@ from masquerade.backbones.landmarks.training import mirrored_points_order
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
-from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import InpaintingSettings
+from masquerade.methods._inpainting import InpaintingSettings, region
 from masquerade.networks import deterministic
 from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -63,6 +62,9 @@ class InpaintingTask(ABC):
     The batch depends only on the seed and the number of the step.
     """
 
+    jitter: ClassVar[float] = 0.0
+    """Largest shift of each side of the region while training, as a share of its size."""
+
     def __init__(self, settings: Any, network: nn.Module, critic: nn.Module, people: People, seed: int):
         self.settings, self.network, self.critic, self.people, self.seed = settings, network, critic, people, seed
         self.size, self.device = people.pictures.shape[1], next(network.parameters()).device
@@ -75,9 +77,10 @@ class InpaintingTask(ABC):
             "critic": Optimizers({"critic": critic}, rate, betas),
         }
 
-    @abstractmethod
     def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-        """The region to draw, bool (N, S, S)."""
+        """The region to draw, bool (N, S, S): the box of the face, its sides shifted at random by up to `jitter`."""
+        corners = jittered(region.boxes(landmarks, self.size), self.jitter, self.size, draw)
+        return region.masks_of(corners, self.size)
 
     @abstractmethod
     def guide(self, landmarks: np.ndarray) -> np.ndarray:
@@ -129,15 +132,10 @@ class InpaintingTask(ABC):
         """Whether the critic's loss has a penalty of its gradient at a step."""
         return False
 
-    def kind(self, step: int) -> tuple[bool, bool]:
-        """Whether the critic takes part in the step, and whether its gradient is penalized."""
-        criticised = step >= self.settings.critic_from
-        return criticised, criticised and self.penalized(step)
-
     def step(self, step: int) -> dict[str, float]:
         """One update of the generator, then one of the critic from ``critic_from`` on. Returns the losses by name."""
         draw = seeding.make_generator(self.seed, "inpainting", step)
-        scenes, criticised = self.scenes(draw), self.kind(step)[0]
+        scenes, criticised = self.scenes(draw), step >= self.settings.small_scale.critic_from
         values, pasted = self._update_generator(scenes, step, criticised)
         if criticised:
             values["critic"] = self.criticising(scenes, pasted, step)
@@ -150,7 +148,7 @@ class InpaintingTask(ABC):
         if criticised:
             self.critic.requires_grad_(False)
             values["adversarial"] = self.generating(self.scores(pasted, scenes))
-        total = weigh_losses(values, self.settings.losses)
+        total = weigh_losses(values, self.settings.weights)
         self.optimizers["network"].descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
         self.critic.requires_grad_(True)
         return values | {"total": total}, pasted.detach()

@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.annotations import ATTRIBUTES
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, SmallScale
 from masquerade.training.settings import AdversarialUpdates, Updates, Weight
 
 Width = Annotated[int, Field(ge=4)]
@@ -37,10 +37,6 @@ class GeneratorSettings(Settings):
     """Halvings of the picture (2)."""
     blocks: Annotated[int, Field(ge=1)]
     """Residual blocks (6)."""
-    reach: Annotated[float, Field(ge=0, le=3)]
-    """Largest change of the artanh of a color. 0: the network draws the picture itself (published)."""
-    scaled: bool
-    """Whether the label scales and shifts channels. False: it is given as constant channels (published)."""
 
 
 class CriticSettings(Settings):
@@ -50,12 +46,23 @@ class CriticSettings(Settings):
     """Channels after its first halving (64)."""
     depth: Annotated[int, Field(ge=1)]
     """Halvings of the picture (6)."""
-    label_steps: Annotated[int, Field(ge=0)]
-    """Updates before the first of the generator, in which it learns the labels of real pictures alone (0)."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Learning rate of its Adam (0.0001)."""
-    kernel_rate: Annotated[float, Field(ge=0)]
-    """Learning rate of Muon, for its kernels (0: Adam for these too, as published)."""
+
+
+class AnonymousNetSmallScale(SmallScale):
+    """How stage III differs from StarGAN's published code at a small scale: docs/anonymousnet.md."""
+
+    reach: Annotated[float, Field(ge=0, le=3)] = 0.0
+    """Largest change of the artanh of a color. 0: the network draws the picture itself (published)."""
+    scaled: bool = False
+    """Whether the label scales and shifts channels. False: it is given as constant channels (published)."""
+    label_steps: Annotated[int, Field(ge=0)] = 0
+    """Updates before the first of the generator, in which it learns the labels of real pictures alone (0)."""
+    critic_kernel_rate: Annotated[float, Field(ge=0)] = 0.0
+    """Learning rate of Muon, for the kernels of the critic (0: Adam for these too, as published)."""
+    penalty_every: Annotated[int, Field(ge=1)] = 1
+    """Updates of the critic between two with the gradient penalty, which then counts as often (1)."""
 
 
 class AnonymousNetLosses(Settings):
@@ -95,12 +102,13 @@ class AnonymousNetSettings(AdversarialUpdates):
     """The weights of the losses."""
     critic_updates: Annotated[int, Field(ge=1)]
     """Updates of the critic before one of the generator (5)."""
-    penalty_every: Annotated[int, Field(ge=1)]
-    """Updates of the critic between two with the gradient penalty, which then counts as often (1)."""
     perturbation: Annotated[float, Field(ge=0, le=1)]
     """Stage IV: largest magnitude of the universal perturbation, in [-1, 1] (0.063, 8 of 255: ours)."""
     perturbation_steps: Annotated[int, Field(ge=1)]
     """Stage IV: updates of the perturbation (ours)."""
+
+    small_scale: AnonymousNetSmallScale = AnonymousNetSmallScale()
+    """What differs from the published code at a small scale."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:

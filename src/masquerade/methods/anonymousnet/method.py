@@ -30,7 +30,14 @@ class AnonymousNet(Method):
     paper = "Li, Lin 2019, AnonymousNet, CVPR Workshops (arXiv:1904.12620)"
     capabilities = Capabilities(trains=True, deterministic=False)
     needs = ("identity",)
-    architecture = ("selected", "estimator.input_size", "estimator.widths", "generator")
+    architecture = (
+        "selected",
+        "estimator.input_size",
+        "estimator.widths",
+        "generator",
+        "small_scale.reach",
+        "small_scale.scaled",
+    )
 
     Params = AnonymousNetSettings
 

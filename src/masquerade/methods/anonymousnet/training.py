@@ -38,25 +38,21 @@ class AnonymousNetTask:
         chosen = settings.critic
         self.critic = StarGanCritic(pictures.shape[1], len(self.chosen), chosen.width, chosen.depth).to(self.device)
         self.modules = {"estimator": self.estimator, "network": self.network, "critic": self.critic}
-        rate, own = settings.estimator.learning_rate, {"estimator": self.estimator}
-        self.optimizers = {"estimator": Optimizers(own, rate, (0.9, 0.99), (2, 4), ADAM_RATE)} | {
-            name: Optimizers.with_kernels({name: self.modules[name]}, of.learning_rate, of.kernel_rate, settings.betas)
-            for name, of in (("network", settings), ("critic", settings.critic))
+        critic_rates = (settings.critic.learning_rate, settings.small_scale.critic_kernel_rate)
+        network_rates = (settings.learning_rate, settings.kernel_rate)
+        self.optimizers = {
+            "estimator": Optimizers(
+                {"estimator": self.estimator}, settings.estimator.learning_rate, (0.9, 0.99), (2, 4), ADAM_RATE
+            ),
+            "network": Optimizers.with_kernels({"network": self.network}, *network_rates, settings.betas),
+            "critic": Optimizers.with_kernels({"critic": self.critic}, *critic_rates, settings.betas),
         }
 
-    def kind(self, step: int) -> tuple[bool, bool, bool]:
-        """Whether the step is of stage I, or of the critic's labels, and whether the gradient is penalized."""
-        settings = self.settings
-        before = step < settings.estimator.steps
-        labels = not before and step < first_drawn(settings)
-        return before, labels, not before and not labels and step % settings.penalty_every == 0
-
     def step(self, step: int) -> dict[str, float]:
-        """One update. Returns the losses by name."""
-        estimates, labels, _ = self.kind(step)
-        if estimates:
+        """One update: of stage I first, then of the critic's labels, then of stage III. Returns the losses by name."""
+        if step < self.settings.estimator.steps:
             return {"estimation": self._estimate(step).item()}
-        if labels:
+        if step < first_drawn(self.settings):
             return {"labels": self._learn_labels(step).item()}
         return {name: value.item() for name, value in self._synthesize(step).items()}
 
@@ -106,13 +102,13 @@ class AnonymousNetTask:
         (real, logits), (fake, _) = self.critic(images), self.critic(drawn)
         loss = fake.mean() - real.mean()  # Eq. 7, of the critic
         loss = loss + weights.classification * functional.binary_cross_entropy_with_logits(logits, own)  # Eq. 2
-        if weights.gradient_penalty and step % settings.penalty_every == 0:
+        if weights.gradient_penalty and step % settings.small_scale.penalty_every == 0:
             draw = seeding.make_generator(self.seed, "penalty", step)
             share = torch.from_numpy(draw.random((len(images), 1, 1, 1), dtype=np.float32)).to(images)
             mixed = torch.lerp(images, drawn, share).requires_grad_(True)
             slope = torch.autograd.grad(self.critic(mixed)[0].sum(), mixed, create_graph=True)[0]
             penalty = (slope.flatten(1).norm(dim=1) - 1).square().mean()  # Eq. 7
-            loss = loss + weights.gradient_penalty * settings.penalty_every * penalty
+            loss = loss + weights.gradient_penalty * settings.small_scale.penalty_every * penalty
         self.optimizers["critic"].descend(loss, 1.0)
         return loss.detach()
 
@@ -129,7 +125,7 @@ class AnonymousNetTask:
 
 def first_drawn(settings: AnonymousNetSettings) -> int:
     """The first step that updates the generator."""
-    return settings.estimator.steps + settings.critic.label_steps
+    return settings.estimator.steps + settings.small_scale.label_steps
 
 
 def columns(settings: AnonymousNetSettings) -> list[int]:
@@ -145,7 +141,8 @@ def estimator(settings: AnonymousNetSettings) -> Classifier:
 
 def generator(settings: AnonymousNetSettings) -> StarGanGenerator:
     """The generator of stage III, untrained."""
-    return StarGanGenerator(len(settings.selected), **settings.generator.model_dump())
+    small = settings.small_scale
+    return StarGanGenerator(len(settings.selected), **dict(settings.generator), reach=small.reach, scaled=small.scaled)
 
 
 class Population(nn.Module):

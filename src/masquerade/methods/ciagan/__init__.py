@@ -9,13 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-from masquerade.methods._inpainting.settings import (
-    InpaintingSettings,
-    LatentSettings,
-    LossSettings,
-    Weight,
-    Width,
-)
+from masquerade.methods._inpainting import InpaintingSettings, InpaintingSmallScale, LossSettings, Weight, Width
 
 BOTTOM = 4  # side in pixels of the coarsest maps
 
@@ -36,6 +30,14 @@ class CiaganLosses(LossSettings):
     """Weight of the distance to the wanted person (1)."""
 
 
+class CiaganSmallScale(InpaintingSmallScale):
+    """How the training differs from the published one at a small scale: docs/ciagan.md."""
+
+    compared_by: Literal["siamese", "identity"] = "siamese"
+    """The network that compares a drawn face with the wanted person: siamese, trained along (the published code), or
+    the frozen encoder ``identity`` (ours: docs/ciagan.md)."""
+
+
 class CiaganSettings(InpaintingSettings):
     """All knobs of CIAGAN."""
 
@@ -51,17 +53,12 @@ class CiaganSettings(InpaintingSettings):
     """Widths of the layers that read the label; the last is a multiple of 16 (256 four times, 512 three times)."""
     critic: CriticSettings
     """The critic."""
-    compared_by: Literal["siamese", "identity"]
-    """The network that compares a drawn face with the wanted person: siamese, trained along (the published code), or
-    the frozen encoder ``identity`` (ours: docs/ciagan.md)."""
     embedding: Annotated[int, Field(ge=2)]
     """Numbers of an embedding of the siamese network (1,200)."""
-    margin: Annotated[float, Field(gt=0)]
-    """Distance beyond which the siamese network does not push two people further apart (3)."""
     losses: CiaganLosses
     """The weights of the losses."""
-    latent: LatentSettings | None = None
-    """Drawing by the generator of faces, without a training (null: the method's own network)."""
+    small_scale: CiaganSmallScale = CiaganSmallScale()
+    """What differs from the published training at a small scale."""
 
     @model_validator(mode="after")
     def _shapes_fit(self) -> Self:

@@ -10,19 +10,16 @@ from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.core.keys import Secret, expand, stack_per_key
 from masquerade.core.settings import Settings
-from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods import Capabilities
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import (
-    LATENT_NEEDS,
-    LATENT_STAND_IN,
-)
+from masquerade.methods._inpainting.method import InpaintingMethod
 from masquerade.methods.ciagan import CiaganSettings
 from masquerade.training.settings import TrainingJob
 
 NUMBER = 8  # bytes of the number that a key becomes
 
 
-class CIAGAN(Method):
+class CIAGAN(InpaintingMethod):
     """Hides the face between brows and jaw and draws one of the people of the training in its place.
 
     Maximov, Elezi, Leal-Taixé 2020, CIAGAN: Conditional Identity Anonymization Generative Adversarial Networks, CVPR
@@ -46,28 +43,13 @@ class CIAGAN(Method):
     params: CiaganSettings
     variant: Variant
 
-    def __init__(self, params: CiaganSettings, variant: Variant, resources: Resources):
-        from masquerade.methods._inpainting.drawing import Drawing
-        from masquerade.methods._inpainting.latent import LatentDrawing
+    def build_network(self):
         from masquerade.methods.ciagan.network import build_generator
 
-        super().__init__(params, variant, resources)
-        if params.latent is not None:
-            self._latent = LatentDrawing(resources.backbones, params.latent, region.outline_weights())
-            return
-        self._drawing = Drawing(build_generator(params), params.size, self.checkpoint)
+        return build_generator(self.params)
 
-    @classmethod
-    def trains(cls, params: CiaganSettings) -> bool:
-        return params.latent is None
-
-    @classmethod
-    def list_backbones(cls, params: CiaganSettings) -> tuple[str, ...]:
-        return cls.needs if params.latent is None else (*LATENT_NEEDS, "landmarks")
-
-    @classmethod
-    def latent_stand_in(cls, params: CiaganSettings) -> str:
-        return "" if params.latent is None else LATENT_STAND_IN
+    def guide_points(self) -> np.ndarray:
+        return region.outline_weights()
 
     @classmethod
     def train(cls, params: CiaganSettings, job: TrainingJob) -> None:

@@ -18,6 +18,8 @@ from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.training.optimizers import Optimizers
 from masquerade.training.settings import TrainingJob
 
+MARGIN = 3.0  # distance beyond which two people are not pushed further apart: the published code
+
 
 class CiaganTask(InpaintingTask):
     """Least-squares GAN and, for the identity, the distance to a real picture, or to the mean, of the wanted person.
@@ -87,7 +89,7 @@ class CiaganTask(InpaintingTask):
         """One update of the siamese network on real pairs, of which half are of one person."""
         others = self._pictures(self._labels(scenes).cpu().numpy(), seeding.make_generator(self.seed, "pairs", step))
         first, second = self.siamese(scenes.images), self.siamese(others)
-        loss = contrastive(first, second, self.wanted(scenes), self.settings.margin)
+        loss = contrastive(first, second, self.wanted(scenes), MARGIN)
         self.optimizers["siamese"].descend(loss, 1.0)
 
     def _pictures(self, labels: np.ndarray, draw: np.random.Generator) -> Tensor:
@@ -141,7 +143,7 @@ def train(settings: CiaganSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged generator)."""
 
     def task(people: People) -> CiaganTask:
-        encoder = loaded("identity", job.backbones) if settings.compared_by == "identity" else None
+        encoder = loaded("identity", job.backbones) if settings.small_scale.compared_by == "identity" else None
         return CiaganTask(settings, people, encoder, job.seed)
 
     training.train(settings, job, settings.size, task, lambda archive: labeled(archive, job.people, settings.labels))

@@ -8,12 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.methods._inpainting.settings import (
-    InpaintingSettings,
-    LatentSettings,
-    LossSettings,
-    Width,
-)
+from masquerade.methods._inpainting import InpaintingSettings, InpaintingSmallScale, LossSettings, Width
 
 
 class DeepPrivacyLosses(LossSettings):
@@ -23,6 +18,14 @@ class DeepPrivacyLosses(LossSettings):
     """Weight of the gradient penalty of the critic (10)."""
     drift: Annotated[float, Field(ge=0)]
     """Weight of the mean square of the critic's scores of real pictures (0.001)."""
+
+
+class DeepPrivacySmallScale(InpaintingSmallScale):
+    """How the training differs from the published one at a small scale."""
+
+    penalty_every: Annotated[int, Field(ge=1)] = 1
+    """Updates of the critic between two with the gradient penalty, which then counts as often (1; 16: the code's second
+    version)."""
 
 
 class DeepPrivacySettings(InpaintingSettings):
@@ -37,12 +40,8 @@ class DeepPrivacySettings(InpaintingSettings):
     """Channels of the latent code at 4 x 4 pixels (32)."""
     losses: DeepPrivacyLosses
     """The weights of the losses."""
-    penalty_every: Annotated[int, Field(ge=1)]
-    """Updates of the critic between two with the gradient penalty, which then counts as often (1; 16: the code's second
-    version)."""
-
-    latent: LatentSettings | None = None
-    """Drawing by the generator of faces, without a training (null: the method's own network)."""
+    small_scale: DeepPrivacySmallScale = DeepPrivacySmallScale()
+    """What differs from the published training at a small scale."""
 
     @property
     def size(self) -> int:

@@ -10,17 +10,14 @@ from pydantic import Field
 from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
-from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods import Capabilities
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import (
-    LATENT_NEEDS,
-    LATENT_STAND_IN,
-)
+from masquerade.methods._inpainting.method import StyledInpaintingMethod
 from masquerade.methods.deepprivacy import DeepPrivacySettings
 from masquerade.training.settings import TrainingJob
 
 
-class DeepPrivacy(Method):
+class DeepPrivacy(StyledInpaintingMethod):
     """Hides the box of the face and draws another face into it, from what is around it and from seven keypoints.
 
     Hukkelås, Mester, Lindseth 2019, DeepPrivacy: A Generative Adversarial Network for Face Anonymization, ISVC
@@ -44,28 +41,13 @@ class DeepPrivacy(Method):
     params: DeepPrivacySettings
     variant: Variant
 
-    def __init__(self, params: DeepPrivacySettings, variant: Variant, resources: Resources):
-        from masquerade.methods._inpainting.drawing import Drawing
-        from masquerade.methods._inpainting.latent import LatentDrawing
+    def build_network(self):
         from masquerade.methods.deepprivacy.network import build_generator
 
-        super().__init__(params, variant, resources)
-        if params.latent is not None:
-            self._latent = LatentDrawing(resources.backbones, params.latent, region.keypoint_weights())
-            return
-        self._drawing = Drawing(build_generator(params), params.size, self.checkpoint)
+        return build_generator(self.params)
 
-    @classmethod
-    def trains(cls, params: DeepPrivacySettings) -> bool:
-        return params.latent is None
-
-    @classmethod
-    def list_backbones(cls, params: DeepPrivacySettings) -> tuple[str, ...]:
-        return () if params.latent is None else (*LATENT_NEEDS, "landmarks")
-
-    @classmethod
-    def latent_stand_in(cls, params: DeepPrivacySettings) -> str:
-        return "" if params.latent is None else LATENT_STAND_IN
+    def guide_points(self) -> np.ndarray:
+        return region.keypoint_weights()
 
     @classmethod
     def train(cls, params: DeepPrivacySettings, job: TrainingJob) -> None:
@@ -84,19 +66,13 @@ class DeepPrivacy(Method):
 
         With `latent`, also if the generator does not reach what is around a face.
         """
-        self._seed = seed  # `otherwise` goes on from it
+        self._seed = seed  # `resample` goes on from it
         latent = self.params.latent is not None
         shape = (self._latent.style_width,) if latent else (self.params.code, 4, 4)
         codes = np.stack([self._code(seed, name, shape) for name in faces.ids])
         if latent:
             return self._latent.drawn(faces, region.box_masks, codes, float(self.variant.truncation > 0))
         return self._drawing.drawn(faces, region.box_masks, region.keypoints, codes)
-
-    def resample(self, faces: Faces, number: int) -> np.ndarray | None:
-        """With another style of the generator of faces (ours)."""
-        if self.params.latent is None or not self.variant.truncation:
-            return None
-        return self.anonymize(faces, seeding.derive_seed(self._seed, "otherwise", number))
 
     def _code(self, seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """The code of a picture, float32: normal numbers without those beyond ``truncation``."""

@@ -16,6 +16,8 @@ from masquerade.training.settings import TrainingJob
 class DeepPrivacyTask(InpaintingTask):
     """Improved Wasserstein loss (Gulrajani et al. 2017, Eq. 3) with a drift term (Karras et al. 2018, appendix A.1)."""
 
+    jitter = 0.02  # the published code
+
     def __init__(self, settings: DeepPrivacySettings, people: People, seed: int):
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
         network, critic = (
@@ -23,10 +25,6 @@ class DeepPrivacyTask(InpaintingTask):
             InpaintingCritic(settings.widths, settings.pose).to(device()),
         )
         super().__init__(settings, network, critic, people, seed)
-
-    def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-        corners = training.jittered(region.boxes(landmarks, self.size), self.settings.jitter, self.size, draw)
-        return region.masks_of(corners, self.size)
 
     def guide(self, landmarks: np.ndarray) -> np.ndarray:
         return region.keypoints(landmarks, self.size)
@@ -41,7 +39,7 @@ class DeepPrivacyTask(InpaintingTask):
         return -scores.mean()
 
     def penalized(self, step: int) -> bool:
-        return self.settings.losses.gradient_penalty > 0 and step % self.settings.penalty_every == 0
+        return self.settings.losses.gradient_penalty > 0 and step % self.settings.small_scale.penalty_every == 0
 
     def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
         weights = self.settings.losses
@@ -50,7 +48,7 @@ class DeepPrivacyTask(InpaintingTask):
         if self.penalized(step):
             draw = seeding.make_generator(self.seed, "penalty", step)
             penalty = self._gradient_penalty(scenes, pasted, draw)
-            loss = loss + weights.gradient_penalty * self.settings.penalty_every * penalty
+            loss = loss + weights.gradient_penalty * self.settings.small_scale.penalty_every * penalty
         return loss
 
     def _gradient_penalty(self, scenes: Scenes, pasted: Tensor, draw: np.random.Generator) -> Tensor:

@@ -9,13 +9,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-from masquerade.methods._inpainting.settings import (
-    InpaintingSettings,
-    LatentSettings,
-    LossSettings,
-    Weight,
-    Width,
-)
+from masquerade.methods._inpainting import InpaintingSettings, LossSettings, Weight, Width
 
 
 class GeneratorSettings(Settings):
@@ -60,8 +54,11 @@ class DeepPrivacy2Settings(InpaintingSettings):
     """The weights of the losses."""
     r1_every: Annotated[int, Field(ge=1)]
     """Updates of the critic between two with the R1 penalty, which then counts as often (16)."""
-    latent: LatentSettings | None = None
-    """Drawing by the generator of faces, without a training (null: the method's own network)."""
+
+    @property
+    def size(self) -> int:
+        """Side in pixels of the pictures that the network draws."""
+        return self.generator.size
 
     @model_validator(mode="after")
     def _critic_fits(self) -> Self:

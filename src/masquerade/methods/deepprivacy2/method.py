@@ -10,17 +10,14 @@ from pydantic import Field
 from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
-from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods import Capabilities
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.settings import (
-    LATENT_NEEDS,
-    LATENT_STAND_IN,
-)
+from masquerade.methods._inpainting.method import StyledInpaintingMethod
 from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.training.settings import TrainingJob
 
 
-class DeepPrivacy2(Method):
+class DeepPrivacy2(StyledInpaintingMethod):
     """Hides the box of the face and draws another face into it, from what is around it and a random style.
 
     Hukkelås, Lindseth 2023, DeepPrivacy2: Towards Realistic Full-Body Anonymization, WACV
@@ -33,6 +30,7 @@ class DeepPrivacy2(Method):
     capabilities = Capabilities(trains=True, landmarks=True, sees_face=False)
     official = ("deepprivacy2_fdf256", "deepprivacy2_fdf128")
     architecture = ("generator",)
+    latent_needs = ("generator", "inversion")
 
     Params = DeepPrivacy2Settings
 
@@ -44,30 +42,12 @@ class DeepPrivacy2(Method):
     params: DeepPrivacy2Settings
     variant: Variant
 
-    def __init__(self, params: DeepPrivacy2Settings, variant: Variant, resources: Resources):
-        from masquerade.methods._inpainting.drawing import Drawing
-        from masquerade.methods._inpainting.latent import LatentDrawing
+    def build_network(self):
         from masquerade.methods.deepprivacy2.network import build_generator
 
-        super().__init__(params, variant, resources)
-        if params.latent is not None:
-            self._latent = LatentDrawing(resources.backbones, params.latent)
-            return
-        network = build_generator(params)
-        network.truncation = variant.truncation
-        self._drawing = Drawing(network, params.generator.size, self.checkpoint)
-
-    @classmethod
-    def trains(cls, params: DeepPrivacy2Settings) -> bool:
-        return params.latent is None
-
-    @classmethod
-    def list_backbones(cls, params: DeepPrivacy2Settings) -> tuple[str, ...]:
-        return () if params.latent is None else LATENT_NEEDS
-
-    @classmethod
-    def latent_stand_in(cls, params: DeepPrivacy2Settings) -> str:
-        return "" if params.latent is None else LATENT_STAND_IN
+        network = build_generator(self.params)
+        network.truncation = self.variant.truncation
+        return network
 
     @classmethod
     def train(cls, params: DeepPrivacy2Settings, job: TrainingJob) -> None:
@@ -86,7 +66,7 @@ class DeepPrivacy2(Method):
 
         With `latent`, also if the generator does not reach what is around a face.
         """
-        self._seed = seed  # `otherwise` goes on from it
+        self._seed = seed  # `resample` goes on from it
         latent = self.params.latent is not None
         width = self._latent.style_width if latent else self.params.generator.style
         normal = [seeding.make_generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
@@ -94,9 +74,3 @@ class DeepPrivacy2(Method):
         if latent:
             return self._latent.drawn(faces, region.box_masks, codes, self.variant.truncation)
         return self._drawing.drawn(faces, region.box_masks, region.nothing, codes)
-
-    def resample(self, faces: Faces, number: int) -> np.ndarray | None:
-        """With another style of the generator of faces (ours)."""
-        if self.params.latent is None or not self.variant.truncation:
-            return None
-        return self.anonymize(faces, seeding.derive_seed(self._seed, "otherwise", number))

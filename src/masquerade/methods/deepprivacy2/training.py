@@ -26,10 +26,6 @@ class DeepPrivacy2Task(InpaintingTask):
         critic = Discriminator(size, settings.critic, inputs=3 + CONDITION).to(device())
         super().__init__(settings, build_generator(settings).to(device()), critic, people, seed)
 
-    def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-        corners = training.jittered(region.boxes(landmarks, self.size), self.settings.jitter, self.size, draw)
-        return region.masks_of(corners, self.size)
-
     def guide(self, landmarks: np.ndarray) -> np.ndarray:
         return region.nothing(landmarks, self.size)
 

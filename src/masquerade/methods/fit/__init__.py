@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, SmallScale
 from masquerade.training.settings import AdversarialUpdates, Weight
 
 Width = Annotated[int, Field(ge=4)]
@@ -24,9 +24,6 @@ class DiscriminatorSettings(Settings):
     scales: Annotated[int, Field(ge=1)]
     """Discriminators of one kind of picture; each takes pictures half the size of the one before (2: the published
     code)."""
-    shared: bool
-    """Whether the three kinds of pictures share the discriminators of all scales but the finest (true: the published
-    code)."""
 
 
 class ClassifierSettings(Settings):
@@ -36,10 +33,26 @@ class ClassifierSettings(Settings):
     """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
     depth: Annotated[int, Field(ge=1)]
     """Its convolutions; each halves the picture (5: the published code)."""
-    last_stride: Literal[2, 4]
+
+
+class FitSmallScale(SmallScale):
+    """How networks and training differ from the published code at a small scale: docs/fit.md."""
+
+    shared: bool = True
+    """Whether the three kinds of pictures share the discriminators of all scales but the finest (true: the published
+    code)."""
+    last_stride: Literal[2, 4] = 4
     """2: the last convolution halves the picture, too; 4: it takes blocks of 4 x 4 numbers (the published code)."""
-    first_norm: bool
+    first_norm: bool = False
     """Whether the first convolution is normalized (false: the published code)."""
+    reach: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """The largest change of the artanh of a color, if the network draws a change that the inverse password undoes.
+    0: the network draws the picture itself (the published code)."""
+    identity_of: Literal["first", "both"] = "first"
+    """first: of two hidden and two wrongly recovered faces only the first of each is in ``losses.identity`` (the
+    published code); both: all four (ours)."""
+    gray: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Share of the faces that the identity encoder takes in gray, so that color alone cannot hide (0: the paper)."""
 
 
 class LossSettings(Settings):
@@ -83,9 +96,6 @@ class FitSettings(AdversarialUpdates):
     """How often the transformer halves the picture (2: the published code)."""
     blocks: Annotated[int, Field(ge=1)]
     """Its residual blocks (9: the published code)."""
-    reach: Annotated[float, Field(ge=0, le=2)]
-    """The largest change of the artanh of a color, if the network draws a change that the inverse password undoes.
-    0: the network draws the picture itself (the published code)."""
     discriminator: DiscriminatorSettings
     """The discriminators, one for each kind of picture: anonymized, recovered, wrongly recovered."""
     classifier: ClassifierSettings
@@ -94,11 +104,8 @@ class FitSettings(AdversarialUpdates):
     """The weights of the losses."""
     margin: Annotated[float, Field(ge=-1, le=1)]
     """Largest cosine of two faces that count as different people (0: torch's CosineEmbeddingLoss, published code)."""
-    identity_of: Literal["first", "both"]
-    """first: of two hidden and two wrongly recovered faces only the first of each is in ``losses.identity`` (the
-    published code); both: all four (ours)."""
-    gray: Annotated[float, Field(ge=0, le=1)]
-    """Share of the faces that the identity encoder takes in gray, so that color alone cannot hide (0: the paper)."""
+    small_scale: FitSmallScale = FitSmallScale()
+    """What differs from the published code at a small scale."""
 
 
 BITS = 16  # Gu et al. 2020, section 4

@@ -32,7 +32,7 @@ class FIT(Method):
     paper = "Gu et al. 2020, Face Identity Transformers, ECCV (arXiv:1911.11759)"
     capabilities = Capabilities(trains=True, keys=Bits(BITS), invertible=True)
     needs = ("identity",)
-    architecture = ("width", "halvings", "blocks", "reach")
+    architecture = ("width", "halvings", "blocks", "small_scale.reach")
 
     Params = FitSettings
     params: FitSettings

@@ -84,9 +84,12 @@ class TransformerTask:
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
         self.device = next(identity.parameters()).device
+        small = settings.small_scale
         self.network = build_transformer(settings).to(self.device)
-        self.classifier = PasswordClassifier(BITS, GROUP, **settings.classifier.model_dump()).to(self.device)
-        self.discriminators = discriminators(KINDS, **settings.discriminator.model_dump()).to(self.device)
+        self.classifier = PasswordClassifier(
+            BITS, GROUP, **dict(settings.classifier), last_stride=small.last_stride, first_norm=small.first_norm
+        ).to(self.device)
+        self.discriminators = discriminators(KINDS, **dict(settings.discriminator), shared=small.shared).to(self.device)
         self.modules = {
             "network": self.network,
             "classifier": self.classifier,
@@ -153,7 +156,9 @@ class TransformerTask:
     def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """The losses by the name of their weight."""
         pictures = torch.stack([images, *made.values()])
-        gray = distributed.select_rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.gray).to(self.device)
+        gray = distributed.select_rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.small_scale.gray).to(
+            self.device
+        )
         pictures = torch.where(gray, pictures.mean(dim=2, keepdim=True), pictures)
         original, *others = self.identity(pictures.flatten(0, 1)).chunk(len(made) + 1)
         vectors = dict(zip(made, others, strict=True))
@@ -162,7 +167,7 @@ class TransformerTask:
         return {
             "adversarial": torch.stack(fooled).mean(),
             "password": self._password(images, made, numbers),
-            "identity": identity_loss(original, vectors, margin, self.settings.identity_of == "both"),
+            "identity": identity_loss(original, vectors, margin, self.settings.small_scale.identity_of == "both"),
             "feature": feature_loss(vectors["anonymized"], vectors["other"], margin),
             "wrong_feature": feature_loss(vectors["wrong"], vectors["wrong_too"], margin),
             "between_feature": feature_loss(vectors["anonymized"], vectors["wrong"], margin),
@@ -180,7 +185,7 @@ class TransformerTask:
 
 def build_transformer(settings: FitSettings) -> IdentityTransformer:
     """The network with the widths of ``settings``."""
-    shape = settings.width, settings.halvings, settings.blocks, settings.reach
+    shape = settings.width, settings.halvings, settings.blocks, settings.small_scale.reach
     return IdentityTransformer(BITS, *shape)
 
 
@@ -211,11 +216,11 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
 
 def check_classifier(settings: FitSettings, size: int) -> None:
     """Raises ParameterError if pictures of ``size`` pixels are too small for the convolutions of the classifier."""
-    chosen = settings.classifier
-    smallest = 2 ** (chosen.depth - 1) * chosen.last_stride
+    chosen, last_stride = settings.classifier, settings.small_scale.last_stride
+    smallest = 2 ** (chosen.depth - 1) * last_stride
     if size < smallest:
         raise ParameterError(
-            f"methods.fit.params.classifier: {chosen.depth} convolutions with last_stride {chosen.last_stride} need "
+            f"methods.fit.params.classifier: {chosen.depth} convolutions with last_stride {last_stride} need "
             f"pictures of {smallest} pixels or more, and these have {size}. Lower depth or last_stride."
         )
 

@@ -10,7 +10,7 @@ from masquerade.core.images import Faces, check_size, to_float, to_uint8
 from masquerade.core.keys import Secret, expand, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods._memory import Remembered
+from masquerade.methods._batches import Remembered
 from masquerade.methods.ifadit import IfaditSettings
 from masquerade.training.settings import TrainingJob
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from masquerade.backbones import loaded
 from masquerade.core import fingerprints
 from masquerade.core.images import check_size, to_uint8
-from masquerade.methods._memory import Remembered
+from masquerade.methods._batches import Remembered
 from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.training.checkpoints import check_backbone
 

@@ -37,8 +37,6 @@ class LdfaSettings(Averaged):
     """The diffusion model."""
     edges: Annotated[float, Field(ge=0)]
     """Weight of the error of differences between neighboring pixels, in the loss of the autoencoder."""
-    boxes: Annotated[float, Field(ge=0, le=1)]
-    """Share of the training masks that are face boxes; the others are random boxes."""
 
     @model_validator(mode="after")
     def _halves(self) -> Self:

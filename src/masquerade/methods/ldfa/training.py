@@ -18,6 +18,7 @@ from masquerade.training.training import Training, arrange_columns
 
 BETAS = (0.9, 0.99)
 ENCODED = 128  # pictures whose latent maps are computed at a time
+BOXES = 0.5  # share of the training masks that are face boxes; the others are random boxes
 SMALLEST, LARGEST = 0.3, 0.8  # sides of random boxes, as shares of the side of the picture
 SAMPLES = 6  # rows of a sample picture
 
@@ -91,7 +92,7 @@ class LdfaTask:
         sides = draw.uniform(SMALLEST, LARGEST, (count, 2)) * size
         start = draw.uniform(0, 1, (count, 2)) * (size - sides)
         others = np.rint(np.concatenate([start, start + sides], axis=1)).astype(int)
-        of_face = np.arange(count) < round(self.settings.boxes * count)
+        of_face = np.arange(count) < round(BOXES * count)
         masks = region.masks_of(np.where(of_face[:, None], corners, others), size)[:, None].astype(np.float32)
         turned = draw.random(count) < 0.5
         images[turned], masks[turned] = images[turned][..., ::-1], masks[turned][..., ::-1]

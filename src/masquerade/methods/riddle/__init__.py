@@ -4,13 +4,14 @@ The parameters are here. The class is in method.py, which imports no torch.
 """
 
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from masquerade.core import keys
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, SmallScale
 from masquerade.training.settings import Averaged, Updates, Weight
 
 
@@ -26,16 +27,48 @@ class LossSettings(Settings):
     """Weight of the identity that the right password recovers (1: Li et al. 2023)."""
     pixels: Weight
     """Weight of the difference of pixels, see ``pixels_of`` (0.05: the published code)."""
-    layout: Weight
+
+
+class FurtherLosses(SmallScale):
+    """The weights of losses that the paper has not (ours)."""
+
+    layout: Weight = 0.0
     """Weight of the difference of the five pictures at 8 pixels, if LPIPS is not available (ours; 0: the paper)."""
-    latents: Weight
+    latents: Weight = 0.0
     """Weight of the mean squared difference of the decrypted code, on codes alone (ours; 0: the paper)."""
-    reversed_latents: Weight
+    reversed_latents: Weight = 0.0
     """Weight of ``reversed_identity`` with codes in place of identities (ours; 0: the paper)."""
-    distribution: Weight
+    distribution: Weight = 0.0
     """Weight of the energy distance between encrypted codes and codes of faces (ours; 0: the paper)."""
-    reinverted: Weight
+    reinverted: Weight = 0.0
     """Weight of identity and pixels after recovery from the picture, which is encoded again (ours; 0: the paper)."""
+
+
+class RiddleSmallScale(SmallScale):
+    """How the training differs from the paper's at a small scale: docs/riddle.md."""
+
+    losses: FurtherLosses = FurtherLosses()
+    """The weights of further losses."""
+    target: Literal["inverted", "original"] = "inverted"
+    """What the pictures are compared with: the picture that the generator draws from the inverted code (the published
+    code), or the original photograph (ours)."""
+    perceptual: Literal["vgg", "alex"] = "vgg"
+    """The trunk of LPIPS: VGG-16 (the published code) or AlexNet."""
+    pixels_of: Literal["five", "recovered"] = "five"
+    """five: mean absolute difference of each of the five pictures, the sum (the published code); recovered: mean
+    squared difference of the recovered picture alone (ours)."""
+    pairs: Literal["published", "six"] = "published"
+    """published: encrypted and wrongly decrypted faces against the original, and the latter against the recovered face,
+    each of both kinds a mean (the published code); six: one mean over six pairs, `losses.different` (ours)."""
+    pictures_every: Annotated[int, Field(ge=1)] = 1
+    """One update of this many draws pictures (1: Li et al. 2023); the others use codes alone."""
+    code_batch: Annotated[int, Field(ge=1)] = 64
+    """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
+    clip: Annotated[float, Field(gt=0)] | None = None
+    """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
+    from those of faces ended trainings on a generator of faces."""
+    optimizer: Literal["ranger", "muon"] = "ranger"
+    """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
 
 
 class RiddleSettings(Updates, Averaged):
@@ -56,41 +89,30 @@ class RiddleSettings(Updates, Averaged):
     """Width of its feed-forward part (1024: Li et al. 2023)."""
     losses: LossSettings
     """The weights of the losses."""
-    target: Literal["inverted", "original"]
-    """What the pictures are compared with: the picture that the generator draws from the inverted code (the published
-    code), or the original photograph (ours)."""
-    perceptual: Literal["vgg", "alex"]
-    """The trunk of LPIPS: VGG-16 (the published code) or AlexNet."""
-    pixels_of: Literal["five", "recovered"]
-    """five: mean absolute difference of each of the five pictures, the sum (the published code); recovered: mean
-    squared difference of the recovered picture alone (ours)."""
-    pairs: Literal["published", "six"]
-    """published: encrypted and wrongly decrypted faces against the original, and the latter against the recovered face,
-    each of both kinds a mean (the published code); six: one mean over six pairs, `losses.different` (ours)."""
     margin: Annotated[float, Field(ge=-1, le=1)]
     """The largest cosine of two identities that count as different (0.1: Li et al. 2023)."""
     batch: Annotated[int, Field(ge=1)]
     """Faces that are drawn in an update (4: Li et al. 2023)."""
-    pictures_every: Annotated[int, Field(ge=1)]
-    """One update of this many draws pictures (1: Li et al. 2023); the others use codes alone."""
-    code_batch: Annotated[int, Field(ge=1)]
-    """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
-    clip: Annotated[float, Field(gt=0)] | None = None
-    """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
-    from those of faces ended trainings on a generator of faces."""
-    optimizer: Literal["ranger", "muon"]
-    """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
+    small_scale: RiddleSmallScale = RiddleSmallScale()
+    """What differs from the paper at a small scale."""
+
+    @property
+    def weights(self) -> SimpleNamespace:
+        """The weights of all losses, by name."""
+        return SimpleNamespace(**dict(self.losses), **dict(self.small_scale.losses))
 
     @property
     def codes_alone(self) -> bool:
         """Whether a loss is on codes that are not drawn."""
-        return bool(self.losses.latents or self.losses.reversed_latents or self.losses.distribution)
+        further = self.small_scale.losses
+        return bool(further.latents or further.reversed_latents or further.distribution)
 
     @model_validator(mode="after")
     def _something_to_learn(self) -> Self:
-        if self.pictures_every > 1 and not self.codes_alone:
+        if self.small_scale.pictures_every > 1 and not self.codes_alone:
             raise ValueError(
-                "pictures_every must be 1 if no loss is on codes alone, because the other updates learn nothing"
+                "small_scale.pictures_every must be 1 if no loss is on codes alone, because the other updates learn "
+                "nothing"
             )
         return self
 

@@ -54,7 +54,7 @@ class Riddle(Method):
     def list_loss_files(cls, params: RiddleSettings) -> tuple[str, ...]:
         from masquerade.networks.lpips import ASSETS
 
-        return (ASSETS[params.perceptual],) if params.losses.lpips else ()
+        return (ASSETS[params.small_scale.perceptual],) if params.losses.lpips else ()
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""

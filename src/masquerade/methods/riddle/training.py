@@ -41,7 +41,9 @@ class EncryptorTask:
     def __init__(self, settings: RiddleSettings, space: LatentSpace, identity: nn.Module, pictures: np.ndarray,
                  seed: int):  # fmt: skip
         # first, because a missing file should stop a training before all its pictures are inverted
-        self.lpips = perceptual(space.device, LPIPS_KNOB, settings.perceptual) if settings.losses.lpips else None
+        self.lpips = (
+            perceptual(space.device, LPIPS_KNOB, settings.small_scale.perceptual) if settings.losses.lpips else None
+        )
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
         parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
@@ -54,27 +56,27 @@ class EncryptorTask:
 
     def kind(self, step: int) -> bool:
         """Whether the step draws pictures."""
-        return step % self.settings.pictures_every == 0
+        return step % self.settings.small_scale.pictures_every == 0
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         self._schedule(step)
-        draw, weights = seeding.make_generator(self.seed, "riddle", step), self.settings.losses
+        draw, weights = seeding.make_generator(self.seed, "riddle", step), self.settings.weights
         values = self._drawn(draw) if self.kind(step) else {}
         if self.settings.codes_alone:
             values |= self._codes_alone(draw)
         total = weigh_losses(values, weights)
         self.network.zero_grad(set_to_none=True)
         total.backward()
-        if self.settings.clip:
-            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
+        if self.settings.small_scale.clip:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.small_scale.clip)
         for optimizer in self.optimizers.values():
             optimizer.step()
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
     def _drawn(self, draw: np.random.Generator) -> dict[str, Tensor]:
         """The terms on drawn pictures: those of the paper, and recovery from the picture."""
-        weights = self.settings.losses
+        weights = self.settings.weights
         rows, codes = self._faces(draw, self.settings.batch)
         right, other, *wrong = self._passwords(draw, self.settings.batch)
         images, known = self._target(rows, codes)
@@ -93,7 +95,7 @@ class EncryptorTask:
             "reversed_identity": reversing,
             "identity_recovery": recovering,
             "pixels": losses.absolute_pixels(pictures, images)
-            if self.settings.pixels_of == "five"
+            if self.settings.small_scale.pixels_of == "five"
             else (pictures[2] - images).square().mean(),
         }
         targets = images.repeat(len(made), 1, 1, 1)
@@ -107,7 +109,7 @@ class EncryptorTask:
 
     def _target(self, rows: np.ndarray, codes: Tensor) -> tuple[Tensor, Tensor]:
         """The pictures (N, 3, S, S) with which the drawn ones are compared, and their identity vectors (N, D)."""
-        if self.settings.target == "original":
+        if self.settings.small_scale.target == "original":
             images = torch.from_numpy(to_float(self.pictures[rows])).to(codes.device)
             return images, self.identities[rows].to(codes.device)
         with torch.no_grad():
@@ -119,7 +121,7 @@ class EncryptorTask:
     ) -> tuple[Tensor, Tensor]:
         """The reversed identity loss and the identity recovery loss of unit vectors (N, D)."""
         margin = self.settings.margin
-        if self.settings.pairs == "published":
+        if self.settings.small_scale.pairs == "published":
             return losses.published_identities(known, hidden, hidden_other, recovered, unlocked, other, margin)
         cosines = losses.different(known, hidden, hidden_other, unlocked, other)
         return losses.reversed_identity(cosines, margin), losses.identity_recovery(recovered, known)
@@ -132,7 +134,7 @@ class EncryptorTask:
 
     def _codes_alone(self, draw: np.random.Generator) -> dict[str, Tensor]:
         """The terms on codes alone, which is cheap because nothing is drawn; codes take the place of identities."""
-        count = self.settings.code_batch
+        count = self.settings.small_scale.code_batch
         codes, others = self._faces(draw, count)[1], self._faces(draw, count)[1]
         right, other, *wrong = self._passwords(draw, count)
         encrypted = self.network(codes, right)
@@ -218,7 +220,7 @@ def influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
 def optimizers(network: nn.Module, settings: RiddleSettings) -> dict[str, torch.optim.Optimizer]:
     """Ranger for all weights, or Muon for the matrices and Adam for the others, by name."""
     rate = settings.learning_rate
-    if settings.optimizer == "ranger":
+    if settings.small_scale.optimizer == "ranger":
         return {"all": Ranger(network.parameters(), lr=rate)}
     matrices = [weight for weight in network.parameters() if weight.ndim == 2]
     others = [weight for weight in network.parameters() if weight.ndim != 2]
