@@ -1,6 +1,11 @@
-"""Files are written completely or not at all."""
+"""Files appear whole or not at all; in CSV no text of a user is a formula, and each cell is read back as it was."""
+
+import csv
+import io
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from masquerade.core import files
 
@@ -71,3 +76,30 @@ def test_a_file_that_already_holds_the_text_keeps_its_time(tmp_path):
     assert path.stat().st_mtime_ns == before.st_mtime_ns
     files.write_if_changed(path, "other")
     assert path.read_text() == "other"
+
+
+SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'"
+ends = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
+cells = st.tuples(st.text(SIGNS, max_size=3), ends).map("".join)
+
+
+@given(st.lists(cells, min_size=1, max_size=4))
+def test_each_cell_is_read_back_as_it_was(texts):
+    rows = [{"a": text, "b": 1.5} for text in texts]
+    assert files.parse_csv(files.format_csv(("a", "b"), rows)) == [{"a": text, "b": "1.5"} for text in texts]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1", "-"])
+def test_no_text_begins_as_a_formula_does(text):
+    ((cell,),) = csv.reader(io.StringIO(files.format_csv(("a",), [{"a": text}], header=False), newline=""))
+    assert cell == f"'{text}"
+
+
+@pytest.mark.parametrize("number", [-1.5, 2, "-0.25", "+3", "1e-5", ".5"])
+def test_a_number_stays_one(number):
+    assert files.parse_csv(files.format_csv(("a",), [{"a": number}])) == [{"a": str(number)}]
+
+
+def test_a_spreadsheet_that_splits_at_semicolons_finds_no_formula_behind_one():
+    ((file, *_), *_) = csv.reader(io.StringIO(files.format_csv(("a",), [{"a": "x;=1+1"}], header=False)), delimiter=";")
+    assert file == "x;=1+1"

@@ -1,4 +1,7 @@
-"""Keys: drawn from the seed for experiments, derived from a secret for people, and absent from error texts."""
+"""Keys of experiments and of people: a pass phrase is one key on every system, and its check value is scrypt."""
+
+import codecs
+import unicodedata
 
 import numpy as np
 import pytest
@@ -73,3 +76,38 @@ def test_expansion_is_hkdf():
         "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
     )
     assert keys.expand(b"k" * 32, 16, "one") != keys.expand(b"k" * 32, 16, "two")
+
+
+phrases = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+BLANKS = ["", " ", "\n", "\r\n", " \t", "\u00a0"]
+
+
+@given(phrases, st.sampled_from(BLANKS), st.sampled_from(BLANKS))
+def test_a_pass_phrase_has_one_form_on_every_system(phrase, before, after):
+    """With and without a byte order mark, in UTF-8 and UTF-16, composed and decomposed, with blanks at its ends."""
+    typed = before + phrase + after
+    expected = keys.normalize(phrase.encode())
+    for accents in ("NFC", "NFD"):
+        text = unicodedata.normalize(accents, typed)
+        assert keys.normalize(text.encode()) == expected
+        assert keys.normalize(text.encode("utf-8-sig")) == expected
+        for codec, mark in (("utf-16-le", codecs.BOM_UTF16_LE), ("utf-16-be", codecs.BOM_UTF16_BE)):
+            assert keys.normalize(mark + text.encode(codec)) == expected
+    assert keys.normalize(expected) == expected
+
+
+def test_the_normal_form_of_a_pass_phrase_is_written_down():
+    assert keys.normalize("\ufeff Cafe\u0301\u00a0au lait \r\n".encode()) == "Caf\u00e9 au lait".encode()
+    assert keys.normalize(b"correct horse battery") == b"correct horse battery", "older results open as before"
+    assert keys.Digits(6).of(keys.normalize("\ufeff123456 \n".encode())) == b"123456"
+
+
+@given(st.binary(max_size=40))
+def test_bytes_that_are_no_text_are_a_key_as_they_are(content):
+    secret = b"\xff" + content.lstrip(b"\xfe")  # no byte order mark
+    assert keys.normalize(secret) == keys.strip_line_ends(secret) == secret.rstrip(b"\r\n")
+
+
+def test_a_check_value_is_scrypt_of_key_and_salt():
+    expected = Scrypt(salt=b"masquerade check" + b"s" * 16, length=8, n=2**15, r=8, p=1).derive(b"k" * 32)
+    assert keys.compute_check(b"k" * 32, b"s" * 16) == expected.hex()

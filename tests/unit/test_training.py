@@ -122,7 +122,7 @@ def test_state_that_is_not_whole_or_of_another_training_is_not_used(tmp_path, ca
     with pytest.raises(KeyboardInterrupt):
         fit(Line(), path, fingerprint="b" if state == "of other parameters" else "a", stop_after=8)
     if state == "of other code":
-        monkeypatch.setattr(loop, "_code", lambda task: "edited since")
+        monkeypatch.setattr(loop, "hash_code", lambda task: "edited since")
     elif state == "without a fingerprint":
         torch.save({"weight": torch.zeros(2)}, path)
     elif state == "cut":
@@ -139,9 +139,9 @@ def test_code_fingerprint_of_a_training_covers_its_networks(monkeypatch):
 
     task = Line()
     task.modules = {"network": IRSE(32, (4, 4, 4, 4, 4), (1, 1, 1, 1))}
-    before, real = loop._code(task), fingerprints.fingerprint
+    before, real = loop.hash_code(task), fingerprints.fingerprint
     monkeypatch.setattr(fingerprints, "fingerprint", lambda path: "edited" if path.name == "ir_se.py" else real(path))
-    assert loop._code(task) != before
+    assert loop.hash_code(task) != before
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR2])

@@ -196,7 +196,7 @@ def _list_files(scale: str, root: Path) -> Iterator[tuple[str, tuple[int, int]]]
     for folder in BUILT:
         for parent, _, names in os.walk(root / f"{folder}{scale}"):
             for name in names:
-                if not name.startswith("."):  # the temporary file of a killed job (`core.files.written`)
+                if not name.startswith("."):  # the temporary file of a killed job (`core.files.write_atomically`)
                     path = Path(parent, name)
                     facts = path.stat()
                     yield path.relative_to(root).as_posix(), (facts.st_size, facts.st_mtime_ns)

@@ -129,7 +129,7 @@ def fit(
             "for it (params.yaml, compute). docs/cluster.md lists the trainings that can have several processes."
         )
     averages = dict(averages or {})
-    state, fingerprint = unfinished.state, f"{unfinished.fingerprint} {_hash_code(task)}"
+    state, fingerprint = unfinished.state, f"{unfinished.fingerprint} {hash_code(task)}"
     first = _resume(task, averages, state, fingerprint)
     distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
     is_first, device = distributed.is_first(), _device(task)
@@ -169,7 +169,7 @@ def _device(task: Task) -> torch.device:
     return next(weights, torch.empty(0)).device
 
 
-def _hash_code(task: Task) -> str:
+def hash_code(task: Task) -> str:
     """A digest of the code of the task, its networks and all that they import, so that no training mixes two codes."""
     tasks = (task, *getattr(task, "tasks", ()))
     kinds = {*map(type, tasks), *(type(part) for module in task.modules.values() for part in module.modules())}

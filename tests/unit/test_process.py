@@ -1,4 +1,4 @@
-"""Processes that work beside this one: none outlives it, and a killed one is explained."""
+"""Processes that work beside this one end with it, and freed memory stays with its process."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ PROGRAM = """
 import os, signal, time
 from masquerade.core import process
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in the background, which ignores it
-with process.beside(1) as pool:
+with process.open_pool(1) as pool:
     print(pool.submit(os.getpid).result(), flush=True)
     time.sleep(600)
 """
@@ -59,3 +59,30 @@ def test_work_that_has_not_begun_is_dropped():
 def test_a_process_has_one_thread():
     with process.open_pool(1) as pool:
         assert pool.submit(os.getenv, process.THREAD_VARIABLES[0]).result() == "1"
+
+
+WASTEFUL = """
+import resource
+import numpy as np
+from masquerade.core import process
+{call}
+def cleared():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for number in range(8):
+    np.ones(1 << 23)
+    if number == 1:
+        before = cleared()
+print(cleared() - before)
+"""
+
+
+def pages_cleared(call: str) -> int:
+    """Pages that the kernel clears for six arrays of 64 MiB, after two others."""
+    program = WASTEFUL.format(call=call)
+    environment = {"PYTHONPATH": "src", "MALLOC_ARENA_MAX": "1"}
+    return int(subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout)
+
+
+def test_kernel_clears_no_new_pages_for_tensors_that_take_the_place_of_freed_ones():
+    assert pages_cleared("") > 1000
+    assert pages_cleared("process.keep_freed_memory()") < 100
