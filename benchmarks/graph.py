@@ -31,7 +31,7 @@ def copies(folder: Path, room: str, originals: list[str], count: int) -> dict[st
     """Write the copies. Returns the name of each copy -> the name of its original."""
     made = {f"{name}_{number:03d}": name for number, name in enumerate(islice(cycle(originals), count))}
     for name, original in made.items():
-        shutil.copy(discovery.module_path(room, original), folder / f"src/masquerade/{room}/{name}.py")
+        shutil.copy(discovery.find_module(room, original), folder / f"src/masquerade/{room}/{name}.py")
     return made
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from masquerade.core.statistics import encoded
+from masquerade.core.statistics import encode
 from masquerade.papers.context import Context
 from masquerade.params.blocks import StandIns
 
@@ -42,7 +42,7 @@ KNOBS = {
 
 def number(value, over=10, of=10, half=0.0, **more):
     """A value whose bootstrap samples lie evenly within ``half`` of it."""
-    drawn = {} if value is None else {"draws": encoded(value + half * np.linspace(-1, 1, 41))}
+    drawn = {} if value is None else {"draws": encode(value + half * np.linspace(-1, 1, 41))}
     return {"value": value, "over": over, "of": of, "spread": None, "spread_of": "", "note": "", **drawn, **more}
 
 

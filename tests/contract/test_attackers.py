@@ -19,7 +19,7 @@ from masquerade.params.slices import Slice
 from masquerade.pipeline import anonymization, informed
 from masquerade.training import loop
 
-ATTACKERS = discovery.names("attackers")
+ATTACKERS = discovery.list_names("attackers")
 LEARNERS = [name for name in ATTACKERS if discovery.load("attackers", name).learns]
 RESTORERS = [name for name in ATTACKERS if discovery.load("attackers", name).restores]
 METHODS = "gaussian_blur", "cao21", "fawkes"

@@ -30,7 +30,7 @@ def test_every_paper_has_claims():
         for paper in PARAMETERS.papers
         if paper not in reference.OURS
     }
-    assert set(counts) <= {claim.paper for claim in CLAIMS} <= set(discovery.names("methods"))
+    assert set(counts) <= {claim.paper for claim in CLAIMS} <= set(discovery.list_names("methods"))
     assert min(counts.values()) >= 4
 
 
@@ -45,11 +45,11 @@ def test_a_claim_is_a_sentence_with_its_source(claim):
 
 @pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: f"{claim.paper}-{claim.name}")
 def test_metrics_judges_and_faces_exist(claim):
-    assert {measure.metric for measure in measures(claim)} <= set(discovery.names("metrics"))
+    assert {measure.metric for measure in measures(claim)} <= set(discovery.list_names("metrics"))
     for judge in (measure.judge for measure in measures(claim) if measure.judge):
-        known = [*discovery.names("judges"), "pseudo_a", "pseudo_b"]  # the labelers of the attribute protocol
+        known = [*discovery.list_names("judges"), "pseudo_a", "pseudo_b"]  # the labelers of the attribute protocol
         assert reference.stand_in(judge, PARAMETERS.stand_ins.judges) in known
-    assert reference.stand_in(claim.dataset, PARAMETERS.stand_ins.datasets) in discovery.names("faces")
+    assert reference.stand_in(claim.dataset, PARAMETERS.stand_ins.datasets) in discovery.list_names("faces")
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.paper}-{claim.name}")

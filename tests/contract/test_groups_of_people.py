@@ -4,9 +4,9 @@ import pytest
 
 from masquerade.core import discovery, people
 
-BACKBONES = discovery.names("backbones")
-METHODS = [name for name in discovery.names("methods") if discovery.load("methods", name).capabilities.trains]
-SHOWING = [name for name in discovery.names("methods") if discovery.load("methods", name).capabilities.gallery]
+BACKBONES = discovery.list_names("backbones")
+METHODS = [name for name in discovery.list_names("methods") if discovery.load("methods", name).capabilities.trains]
+SHOWING = [name for name in discovery.list_names("methods") if discovery.load("methods", name).capabilities.gallery]
 
 
 def learned_from(archive, names):
@@ -36,8 +36,8 @@ def test_a_gallery_shows_the_people_of_the_methods_alone(workshop, name):
 
 
 def test_a_backbone_learns_from_the_people_of_the_judges_if_it_only_judges():
-    judging = {need for name in discovery.names("judges") for need in discovery.load("judges", name).needs}
-    used = {need for room in ("methods", "backbones") for name in discovery.names(room)
+    judging = {need for name in discovery.list_names("judges") for need in discovery.load("judges", name).needs}
+    used = {need for room in ("methods", "backbones") for name in discovery.list_names(room)
             for need in discovery.load(room, name).needs}  # fmt: skip
     assert not judging & used
     for name in BACKBONES:

@@ -14,7 +14,7 @@ from masquerade.metrics import Evidence
 from masquerade.metrics.keys import ATTACKS, LINKED_SETS
 from masquerade.pipeline import evaluation, key_attacks
 
-METRICS = discovery.names("metrics")
+METRICS = discovery.list_names("metrics")
 PEOPLE, PICTURES = 30, 3
 
 

@@ -14,7 +14,7 @@ from masquerade.core import discovery, rehearsal
 from masquerade.params.protocols import AttributeSettings
 from masquerade.pipeline.attributes import classifier
 
-METHODS, JUDGES, BACKBONES = (discovery.names(room) for room in ("methods", "judges", "backbones"))
+METHODS, JUDGES, BACKBONES = (discovery.list_names(room) for room in ("methods", "judges", "backbones"))
 SEED = 5
 PUBLISHED = [name for name in JUDGES if discovery.load("judges", name).assets]
 

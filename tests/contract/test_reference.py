@@ -136,7 +136,7 @@ def test_every_metric_of_a_reference_exists(key):
     measures = {"table": lambda: item.columns, "grid": list, "clusters": list,
                 "tradeoff": lambda: [item.privacy, item.naive, item.utility],
                 "curves": lambda: [curve for panel in item.panels for curve in panel.curves]}[item.kind]()  # fmt: skip
-    assert {measure.metric for measure in measures} <= set(discovery.names("metrics"))
+    assert {measure.metric for measure in measures} <= set(discovery.list_names("metrics"))
 
 
 @pytest.mark.parametrize("key", ITEMS)

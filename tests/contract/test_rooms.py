@@ -7,14 +7,14 @@ import sys
 import pytest
 
 from masquerade.core import discovery
-from masquerade.core.settings import Settings, SmallScale, descriptions
+from masquerade.core.settings import Settings, SmallScale, read_descriptions
 from masquerade.params import overlays
 from masquerade.params.blocks import PARAMS
 from masquerade.params.model import build_model
 from masquerade.params.parameters import Parameters
 
 ROOMS = ("faces", "judges", "metrics", "methods", "backbones", "attackers")
-MODULES = [(room, name) for room in ROOMS for name in discovery.names(room)]
+MODULES = [(room, name) for room in ROOMS for name in discovery.list_names(room)]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_module_defines_its_class(room, name):
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_class_is_left_out_because_it_states_no_name(room):
     """Of a file that holds a family of classes, one without a ``name`` would never be found."""
-    classes = {discovery.load(room, name) for name in discovery.names(room)}
+    classes = {discovery.load(room, name) for name in discovery.list_names(room)}
     for module in {sys.modules[cls.__module__] for cls in classes}:
         concrete = {
             item
@@ -68,7 +68,7 @@ def test_class_names_its_source(room, name):
 def test_every_knob_is_closed_described_and_has_no_default_but_absence_or_of_small_scales(room, name):
     for block in blocks(discovery.load(room, name)):
         assert block.model_config["extra"] == "forbid"
-        texts = descriptions(block)
+        texts = read_descriptions(block)
         for knob, field in block.model_fields.items():
             absent = not field.is_required() and field.default is None  # an optional block that a scale may add
             small = issubclass(block, SmallScale) or isinstance(field.default, SmallScale)

@@ -10,8 +10,8 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
 from masquerade.methods import Resources
 
-BACKBONES = discovery.names("backbones")
-METHODS = [name for name in discovery.names("methods") if discovery.load("methods", name).capabilities.trains]
+BACKBONES = discovery.list_names("backbones")
+METHODS = [name for name in discovery.list_names("methods") if discovery.load("methods", name).capabilities.trains]
 TRAININGS = [*(("backbones", name) for name in BACKBONES), *(("methods", name) for name in METHODS)]
 RESUMED = [
     *((*training, {}) for training in TRAININGS),

@@ -22,7 +22,7 @@ from masquerade.networks import lpips as networks_lpips
 from masquerade.networks import mobile_embedder
 from masquerade.papers import judges_in_training
 
-NAMES = [name for name in discovery.names("judges") if discovery.load("judges", name).assets]
+NAMES = [name for name in discovery.list_names("judges") if discovery.load("judges", name).assets]
 SEEDS = {"facenet_casia": 1}
 
 
@@ -346,12 +346,12 @@ def test_judge_that_labeled_the_faces_counts_as_seen_in_training():
 
 def test_losses_and_teachers_that_are_declared_exist():
     for room in ("methods", "backbones"):
-        for name in discovery.names(room):
+        for name in discovery.list_names(room):
             assert set(discovery.load(room, name).losses) <= set(assets.registry()), name
-    for name in discovery.names("backbones"):
-        assert set(discovery.load("backbones", name).teachers) <= set(discovery.names("judges")), name
-    for name in discovery.names("faces"):
-        assert set(discovery.load("faces", name).labeled_by) <= set(discovery.names("judges")), name
+    for name in discovery.list_names("backbones"):
+        assert set(discovery.load("backbones", name).teachers) <= set(discovery.list_names("judges")), name
+    for name in discovery.list_names("faces"):
+        assert set(discovery.load("faces", name).labeled_by) <= set(discovery.list_names("judges")), name
 
 
 def test_perceptual_distance_has_one_value_for_each_perceptual_judge():

@@ -27,7 +27,7 @@ OTHER_SIZES = {
 }
 """Role -> the knobs in which its network differs from params.yaml."""
 METHODS = {
-    role: name for name in discovery.names("methods") for role in discovery.load("methods", name).official
+    role: name for name in discovery.list_names("methods") for role in discovery.load("methods", name).official
 }  # fmt: skip
 BROKEN = {
     "deepprivacy_default": ("running_average_generator", "parameters"),

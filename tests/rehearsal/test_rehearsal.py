@@ -68,7 +68,7 @@ def resized(picture: np.ndarray, width: int, height: int) -> np.ndarray:
 def numbers_of(group: str, count: int) -> list[int]:
     """CelebA's numbers of people of one group at scale `paper`, from 100 on."""
     shares = overlays.read_yaml(Path(__file__).parents[2] / blocks.SCALES / "paper.yaml")["people"]
-    members = (number for number in itertools.count(100) if people.group_of(f"celeba-{number}", shares) == group)
+    members = (number for number in itertools.count(100) if people.assign_group(f"celeba-{number}", shares) == group)
     return list(itertools.islice(members, count))
 
 

@@ -19,8 +19,10 @@ from masquerade.metrics.equal_error import equal_error_rates
 from masquerade.pipeline import evaluation
 from metric_evidence import compute
 
-OF_ATTACKS = [name for name in discovery.names("metrics") if name.startswith(("attack_", "poisoning_", "restored_"))]
-OF_TWINS = [name for name in discovery.names("metrics") if name.startswith("twin_")]
+OF_ATTACKS = [
+    name for name in discovery.list_names("metrics") if name.startswith(("attack_", "poisoning_", "restored_"))
+]
+OF_TWINS = [name for name in discovery.list_names("metrics") if name.startswith("twin_")]
 DRAWS = 200
 
 

@@ -197,6 +197,6 @@ def test_judge_without_its_checkpoint_names_the_file_it_needs():
 
 def test_no_method_and_no_backbone_uses_the_classifier():
     for room in ("methods", "backbones"):
-        for name in discovery.names(room):
+        for name in discovery.list_names(room):
             assert "attribute_classifier" not in discovery.load(room, name).needs, f"{room}/{name}"
     assert discovery.load("backbones", "attribute_classifier").needs == ()

@@ -17,7 +17,7 @@ def faces(first: int, count: int = 4) -> Faces:
 
 def test_a_batch_without_a_refusal_is_processed_once():
     batch = faces(0)
-    ((part, result),) = batching.apply(lambda given: given.images.sum(), batch)
+    ((part, result),) = batching.apply_or_refuse(lambda given: given.images.sum(), batch)
     assert part is batch
     assert result == 6
 
@@ -31,7 +31,7 @@ def test_only_the_refused_faces_have_no_result_and_the_order_is_kept():
             raise PictureError("is the third")
         return (batch.images + partners.images).ravel().tolist()
 
-    parts = list(batching.apply(work, faces(0), faces(10)))
+    parts = list(batching.apply_or_refuse(work, faces(0), faces(10)))
     assert [part.ids for part, _ in parts] == [["f0"], ["f1"], ["f2"], ["f3"]]
     assert [result for _, result in parts] == [[10], [12], Refusal("is the third"), [16]]
     assert calls == [["f0", "f1", "f2", "f3"], ["f0"], ["f1"], ["f2"], ["f3"]]
@@ -42,4 +42,4 @@ def test_other_errors_are_raised_and_not_counted_as_refusals():
         raise ProtocolError("has a wrong shape")
 
     with pytest.raises(ProtocolError, match="wrong shape"):
-        list(batching.apply(work, faces(0)))
+        list(batching.apply_or_refuse(work, faces(0)))

@@ -6,10 +6,10 @@ NOTE = "Generated people at 256 x 256 pixels, commit fced57be73c2cf751f0aa7b7be1
 
 
 def test_notes_stay_on_the_sheet_and_leave_the_axes_their_place_beside_wide_labels():
-    with canvas.style():
+    with canvas.use_style():
         lefts = []
         for notes in ([], [NOTE]):
-            drawing, [[ax]] = canvas.sheet(4.0, (2.0,), 1, notes)
+            drawing, [[ax]] = canvas.make_sheet(4.0, (2.0,), 1, notes)
             ax.set_ylabel("one\ntwo\nthree\nfour\nfive")
             drawing.draw_without_rendering()
             lefts.append(ax.get_window_extent().x0)

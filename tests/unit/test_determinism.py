@@ -134,8 +134,8 @@ def test_processes_are_deterministic_by_default_and_jobs_inherit_the_knob(root, 
 def test_frozen_networks_compute_in_32_bits_on_a_gpu(monkeypatch):
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
     monkeypatch.setattr(precision, "bfloat16_pays", lambda device: True)
-    assert isinstance(precision.mixed(torch.device("cuda"), True, frozen=True), nullcontext)
-    assert isinstance(precision.mixed(torch.device("cpu"), True, frozen=True), torch.autocast)
+    assert isinstance(precision.use_bfloat16(torch.device("cuda"), True, frozen=True), nullcontext)
+    assert isinstance(precision.use_bfloat16(torch.device("cpu"), True, frozen=True), torch.autocast)
 
 
 @pytest.mark.parametrize(("knob", "gpu"), [(True, "H100"), (False, "H100, not deterministic")])

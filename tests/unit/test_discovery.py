@@ -38,17 +38,17 @@ def test_a_metric_is_added_by_one_file_and_a_family_of_metrics_too(add_file):
     add_file("metrics", "mine", METRIC.format(name="Mine", stated=""))
     family = METRIC.format(name="Near", stated='name = "near"') + METRIC.format(name="Far", stated='name = "far"')
     add_file("metrics", "family", family)
-    assert discovery.names("metrics") == ["far", "mine", "near"]
-    for name in discovery.names("metrics"):
+    assert discovery.list_names("metrics") == ["far", "mine", "near"]
+    for name in discovery.list_names("metrics"):
         metric = discovery.load("metrics", name)
-        assert (metric.__name__, discovery.name_of(metric)) == (name.capitalize(), name)
+        assert (metric.__name__, discovery.find_name(metric)) == (name.capitalize(), name)
 
 
 def test_two_classes_of_one_name_are_refused(add_file):
     add_file("metrics", "one", METRIC.format(name="One", stated='name = "near"'))
     add_file("metrics", "two", METRIC.format(name="Two", stated='name = "near"'))
     with pytest.raises(ProtocolError, match="both define 'near'"):
-        discovery.names("metrics")
+        discovery.list_names("metrics")
 
 
 def test_a_file_without_its_class_is_refused(add_file):

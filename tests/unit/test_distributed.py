@@ -326,7 +326,7 @@ def test_noise_of_all_processes_equals_that_of_one_process(monkeypatch, count):
     for rank in range(count):
         pretend(monkeypatch, rank, count)
         torch.manual_seed(3)
-        parts.append(distributed.normal(8 // count, 2, 5, like=like))
+        parts.append(distributed.draw_normal(8 // count, 2, 5, like=like))
     torch.manual_seed(3)
     assert torch.equal(torch.stack(parts, dim=1).flatten(0, 1), torch.randn(8, 2, 5))
 

@@ -8,7 +8,7 @@ import pytest
 from masquerade.core import discovery
 
 CALLS = ["masquerade", "masquerade.pipeline.photographs.anonymizer"]
-METRICS = {discovery.load("metrics", name) for name in discovery.names("metrics")}
+METRICS = {discovery.load("metrics", name) for name in discovery.list_names("metrics")}
 MODULES = [*CALLS, *sorted({metric.__module__ for metric in METRICS})]
 
 

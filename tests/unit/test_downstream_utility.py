@@ -8,7 +8,7 @@ from masquerade.backbones.landmarks import LandmarksSettings
 from masquerade.core import face_tables
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive
-from masquerade.core.people import in_hashed_order
+from masquerade.core.people import sort_by_hash
 from masquerade.params.protocols import UtilitySettings
 from masquerade.pipeline import downstream_utility
 
@@ -123,7 +123,7 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
 
 def test_every_method_gives_as_many_pictures_of_the_first_people(originals, copied):
     few = downstream_utility._learned(originals, copied, 10)
-    first = in_hashed_order(originals.select("train")["identity"])[:5]  # two pictures each
+    first = sort_by_hash(originals.select("train")["identity"])[:5]  # two pictures each
     of_first = originals.select("train")["identity"].isin(first)
     assert len(few.pictures) == len(few.landmarks) == len(few.corners) == 10
     expected = originals.pictures(originals.select("train")[of_first])

@@ -220,7 +220,11 @@ def test_jobs_that_come_while_the_server_imports_get_what_a_process_of_its_own_g
     ("file", "line", "shows"),
     [
         ("core/errors.py", "CHANGED = True", "from masquerade.core.errors import CHANGED; print(CHANGED)"),
-        ("methods/added.py", "", "from masquerade.core import discovery; print('added' in discovery.names('methods'))"),
+        (
+            "methods/added.py",
+            "",
+            "from masquerade.core import discovery; print('added' in discovery.list_names('methods'))",
+        ),
     ],
 )
 def test_a_job_after_a_change_of_the_code_runs_the_changed_code(own_server, tmp_path, file, line, shows):
@@ -243,15 +247,15 @@ def test_a_line_that_nothing_can_import_fails_only_the_jobs_that_need_it(own_ser
 def test_processor_time_and_memory_of_a_job_are_known_once_and_for_its_shell(server, program, monkeypatch):
     body = "import numpy as np, time\nnp.ones(2**25)\nwhile time.process_time() < 0.5: pass\n"
     monkeypatch.setenv(forked_job.ADDRESS, server.address)
-    while fork_server.usage(os.getpid()):  # of earlier jobs
+    while fork_server.read_usage(os.getpid()):  # of earlier jobs
         pass
     for shell in (os.getpid(), None):  # the shell that started the program, or became the program
         process = program(body, address=server.address)
         assert result(process)[0] == 0
-        used = fork_server.usage(shell or process.pid)
+        used = fork_server.read_usage(shell or process.pid)
         assert 0.5 <= used["cpu_time"] < 30
         assert used["max_rss"] > 256
-        assert fork_server.usage(shell or process.pid) == {}
+        assert fork_server.read_usage(shell or process.pid) == {}
 
 
 def test_a_job_leaves_nothing_to_the_next_one(server, program):
@@ -470,5 +474,5 @@ def test_processor_time_of_a_used_process_is_that_of_each_job(server, program, m
     for words in (["busy"], []):
         process = program(body, *words, address=server.address)
         assert result(process)[0] == 0
-        used.append(fork_server.usage(process.pid))
+        used.append(fork_server.read_usage(process.pid))
     assert used[1]["cpu_time"] < used[0]["cpu_time"] / 2

@@ -58,7 +58,7 @@ def test_a_checkpoint_of_0_9_is_read():
 def test_a_checkpoint_of_0_9_that_does_not_fit_is_refused_by_name():
     path = WRITTEN / "checkpoint.safetensors"
     for refused in (
-        lambda: checkpoints.buffers_of(path),
+        lambda: checkpoints.list_buffers(path),
         lambda: checkpoints.Saved(path).facts["layers"],
         lambda: checkpoints.Saved(path).frozen("encoder", torch.nn.Linear(3, 3)),
     ):

@@ -15,7 +15,7 @@ from masquerade.params import paths
 from masquerade.params.paths import Paths
 from masquerade.params.slices import Slice
 from masquerade.pipeline import checks, submission
-from masquerade.pipeline.graph import Graph, Targets, one_of
+from masquerade.pipeline.graph import Graph, Targets, match_any
 
 CELL = {"dataset": "synthetic_hq", "method": "ifadit", "variant": "full", "seed": 0}
 
@@ -79,8 +79,8 @@ class TestParameters:
         assert set(Slice.parse(text).values) == {"methods.ifadit.params", "measure.batch"}
 
     def test_pattern_matches_only_the_given_names(self):
-        assert one_of(["b", "a", "b"]) == "a|b"
-        assert one_of([]) == "none"
+        assert match_any(["b", "a", "b"]) == "a|b"
+        assert match_any([]) == "none"
 
 
 class TestCode:

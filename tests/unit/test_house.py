@@ -127,7 +127,9 @@ def test_rooms_that_the_matrix_reads_do_not_import_slow_packages(root):
     files = []
     for room in ("faces", "judges", "metrics", "methods", "backbones", "papers"):
         found = (
-            [discovery.module_path(room, name) for name in discovery.names(room)] if room in discovery.CONTENTS else []
+            [discovery.find_module(room, name) for name in discovery.list_names(room)]
+            if room in discovery.CONTENTS
+            else []
         )
         files += found or sorted((root / "src" / "masquerade" / room).glob("*.py"))
     modules = [".".join(file.relative_to(root / "src").with_suffix("").parts) for file in files]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from masquerade.core.errors import ArchiveError
-from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, index_facts, index_path, to_float, to_uint8
+from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, index_path, read_metadata, to_float, to_uint8
 
 
 def write(path: Path, count: int = 6, side: int = 8, seed: int = 0) -> Path:
@@ -138,7 +138,7 @@ def test_a_file_that_is_not_a_real_index_is_refused(tmp_path):
     archive = write(tmp_path / "set.zip")
     pq.write_table(pq.read_table(index_path(archive)).replace_schema_metadata(None), index_path(archive))
     with pytest.raises(ArchiveError, match=r"set.parquet is damaged"):
-        index_facts(index_path(archive))
+        read_metadata(index_path(archive))
 
 
 def test_an_interrupted_writer_leaves_no_file(tmp_path):

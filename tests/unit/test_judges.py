@@ -21,7 +21,7 @@ from masquerade.networks import efficientnet_lite_internals, inputs, mobilenet_v
 from masquerade.training import weight_files
 
 ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: all channels differ, so a swapped order changes the values
-NAMES = discovery.names("judges")
+NAMES = discovery.list_names("judges")
 TRAINED = [name for name in NAMES if discovery.load("judges", name).needs]
 INSTALLED = [name for name in NAMES if name not in TRAINED and not discovery.load("judges", name).assets]
 SIZES = {"mobilenet_v2": {"size": 96}, "efficientnet_lite0": {"size": 96}}

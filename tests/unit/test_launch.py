@@ -69,7 +69,7 @@ def test_parts_of_submitit_that_are_used_have_not_changed(tmp_path):
     assert list(inspect.signature(submitit.Job.done).parameters) == ["self", "force_check"]
     assert list(inspect.signature(submitit_internals.DelayedSubmission).parameters) == ["function", "args", "kwargs"]
     job = submitit.LocalJob(tmp_path, "7")
-    assert submitit_internals.log(job) == tmp_path / "7_0_log.err"
+    assert submitit_internals.find_log(job) == tmp_path / "7_0_log.err"
     job.watcher._finished, job.watcher._info_dict = {"7"}, {"7": {"State": "NODE_FAIL"}}
     submitit_internals.forget_states(job)
     assert (job.watcher._finished, job.watcher._info_dict) == (set(), {})
@@ -77,7 +77,7 @@ def test_parts_of_submitit_that_are_used_have_not_changed(tmp_path):
     cloudpickle_dump(("error", trace), job.paths.result_pickle)
     error = job.exception()
     assert isinstance(error, submitit_internals.FailedJobError)
-    assert submitit_internals.last_line(error) == "KeyError: 'a'"
+    assert submitit_internals.read_last_line(error) == "KeyError: 'a'"
 
 
 @pytest.mark.parametrize("launcher", ["in_process", "local"])
@@ -151,7 +151,7 @@ def test_compiled_code_that_is_imported_when_the_job_is_requeued_hides_the_reaso
 
 def test_requeued_program_ends_without_a_result(program, monkeypatch):
     monkeypatch.setattr(submitit_internals, "has_result", lambda: False)
-    monkeypatch.setattr(submitit_internals, "own_log", lambda: Path("own.err"))
+    monkeypatch.setattr(submitit_internals, "find_own_log", lambda: Path("own.err"))
     monkeypatch.setattr(launch.sys, "argv", [])
     for name in (launch.RUN, launch.LOG):
         monkeypatch.setenv(name, "")

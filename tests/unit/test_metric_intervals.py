@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from masquerade.core.statistics import (
-    decoded,
-    encoded,
-    frechet,
+    compute_frechet,
+    compute_interval,
+    compute_weighted_means,
+    decode,
+    encode,
     frechet_draws,
-    interval,
     people_weights,
-    weighted_means,
 )
 from metric_evidence import compute, evidence, on_circle, table
 
@@ -101,7 +101,7 @@ class TestIntervals:
         for _ in range(30):
             people = 0.8 * np.repeat(draw.normal(size=(40, 60)), 3, axis=0) + 0.6 * draw.normal(size=(120, 60))
             original, derived = people @ mixing, (0.7 * people + 0.5 * draw.normal(size=(120, 60))) @ mixing + 0.1
-            distances.append((frechet(original, derived), frechet(derived, target)))
+            distances.append((compute_frechet(original, derived), compute_frechet(derived, target)))
             drawn = frechet_draws(original, derived, weights, True), frechet_draws(derived, target, weights, False)
             deviations.append([part.std() for part in drawn])
         ratios = np.mean(deviations, axis=0) / np.std(distances, axis=0)
@@ -148,7 +148,7 @@ class TestIntervals:
         draw = np.random.default_rng(1)
         values = draw.normal(size=people)
         weights = people_weights(np.array([f"p{number}" for number in range(people)]), 2000)
-        low, high = interval(weighted_means(values, weights))
+        low, high = compute_interval(compute_weighted_means(values, weights))
         half = 1.96 * values.std() / np.sqrt(people)
         assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.012)
 
@@ -159,10 +159,10 @@ class TestIntervals:
         for each in (1, 10):
             values = np.repeat(offsets, each)
             people = np.array([f"person {row // each}" for row in range(8 * each)])
-            low, high = interval(weighted_means(values, people_weights(people, 500)))
+            low, high = compute_interval(compute_weighted_means(values, people_weights(people, 500)))
             widths.append(high - low)
         assert widths[0] == pytest.approx(widths[1])
 
     def test_draws_survive_their_text(self):
         draws = np.array([0.25, np.nan, -1e-3])
-        assert np.allclose(decoded(encoded(draws)), draws, rtol=1e-6, equal_nan=True)
+        assert np.allclose(decode(encode(draws)), draws, rtol=1e-6, equal_nan=True)

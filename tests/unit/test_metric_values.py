@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from masquerade.core import discovery
 from masquerade.core.errors import ProtocolError
-from masquerade.core.statistics import frechet
+from masquerade.core.statistics import compute_frechet
 from masquerade.metrics import Evidence
 from masquerade.pipeline import evaluation
 from metric_evidence import compute, evidence, on_circle, table
@@ -129,7 +129,7 @@ def test_distance_to_the_target_is_the_frechet_distance_of_the_features():
     derived = table(["a"] * 10, **{"n.features": [*first, np.full(3, np.nan)]})
     measurements = Evidence(derived, derived, derived, ("n",), target=table(["b"] * 12, **{"n.features": list(second)}))
     value = compute("frechet_distance_to_target", measurements)["n"]
-    assert value.value == pytest.approx(frechet(first, second))
+    assert value.value == pytest.approx(compute_frechet(first, second))
     assert (value.over, value.of, value.note) == (9, 10, "from 9 faces to 12")
     assert compute("frechet_distance_to_target", replace(measurements, target=None)) == {}
 
@@ -179,15 +179,15 @@ def test_frechet_distance_agrees_with_pytorch_fid():
     expected = calculate_frechet_distance(
         first.mean(0), np.cov(first, rowvar=False), second.mean(0), np.cov(second, rowvar=False)
     )
-    assert frechet(first, second) == pytest.approx(expected, rel=1e-6)
+    assert compute_frechet(first, second) == pytest.approx(expected, rel=1e-6)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(2, 12), st.integers(1, 30), st.integers(0, 99))
 def test_frechet_distance_is_zero_for_equal_sets_and_the_square_of_a_shift(count, width, seed):
     features = np.random.default_rng(seed).normal(size=(count, width))
-    assert frechet(features, features) == pytest.approx(0.0, abs=1e-6)
-    assert frechet(features, features + 2.0) == pytest.approx(4.0 * width, rel=1e-6)
+    assert compute_frechet(features, features) == pytest.approx(0.0, abs=1e-6)
+    assert compute_frechet(features, features + 2.0) == pytest.approx(4.0 * width, rel=1e-6)
 
 
 def test_age_and_gender_compare_the_same_judge():
@@ -206,4 +206,4 @@ def test_frechet_distance_agrees_with_eigenvalues_for_few_and_many_faces(many, f
     shift = x.mean(axis=0) - y.mean(axis=0)
     spreads = x.var(axis=0, ddof=1).sum() + y.var(axis=0, ddof=1).sum()
     expected = shift @ shift + spreads - 2 * np.sqrt(eigenvalues).sum()
-    assert frechet(x, y) == pytest.approx(expected, rel=1e-6)
+    assert compute_frechet(x, y) == pytest.approx(expected, rel=1e-6)

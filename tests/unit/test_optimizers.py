@@ -103,13 +103,13 @@ def test_bfloat16_is_used_only_where_it_pays(monkeypatch):
     for name in ("avx512_bf16", "amx_bf16", "bf16"):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda name=name: {name: True, "avx2": True})
         assert precision.bfloat16_pays(cpu)
-        with precision.mixed(cpu, True):
+        with precision.use_bfloat16(cpu, True):
             assert torch.is_autocast_enabled("cpu")
     for lacking in ({"avx2": True, "avx512_f": True, "avx512_bf16": False},
                     {"avx512_bf16": True, "amx_bf16": False, "cpu_name": "Intel Xeon"}):  # fmt: skip
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda lacking=lacking: lacking)
         assert not precision.bfloat16_pays(cpu)
-        with precision.mixed(cpu, True):
+        with precision.use_bfloat16(cpu, True):
             assert not torch.is_autocast_enabled("cpu")
     assert precision.bfloat16_pays(torch.device("cuda"))
     assert not precision.bfloat16_pays(torch.device("meta"))

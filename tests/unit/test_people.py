@@ -64,7 +64,7 @@ def test_nobody_is_in_two_groups_or_splits_of_any_dataset_of_a_scale(parameters,
     shares, places = parameters.people.model_dump(), {}
     for dataset in datasets_of(parameters, celeba):
         for person, split in rows_of(dataset, parameters.data_seed):
-            part = people.group_of(person, shares) if split == "train" else split
+            part = people.assign_group(person, shares) if split == "train" else split
             places.setdefault(part, set()).add(person)
     assert set(places) == {*people.GROUPS, "validation", "test"}
     for first, second in combinations(places, 2):
@@ -103,15 +103,15 @@ def test_people_of_the_test_split_are_drawn_from_a_series_that_nothing_was_tuned
 
 def test_the_group_of_a_person_depends_on_the_name_alone():
     names = [f"celeba-{number}" for number in range(4000)]
-    groups = [people.group_of(name, SHARES) for name in names]
-    assert [people.group_of(name, SHARES) for name in names[::-1]] == groups[::-1]
+    groups = [people.assign_group(name, SHARES) for name in names]
+    assert [people.assign_group(name, SHARES) for name in names[::-1]] == groups[::-1]
     for group, share in SHARES.items():
         assert groups.count(group) / len(names) == pytest.approx(share, abs=0.03)
 
 
 def test_people_whom_the_shares_leave_out_are_in_no_group():
     half = {group: share / 2 for group, share in SHARES.items()}
-    left = sum(not people.group_of(f"p{number}", half) for number in range(2000))
+    left = sum(not people.assign_group(f"p{number}", half) for number in range(2000))
     assert left / 2000 == pytest.approx(0.5, abs=0.05)
 
 
@@ -131,7 +131,7 @@ class Strangers(Dataset):
 
 
 def test_a_picture_of_an_unknown_person_counts_as_its_own_person(tmp_path, monkeypatch):
-    monkeypatch.setattr(discovery, "name_of", lambda cls: "strangers")
+    monkeypatch.setattr(discovery, "find_name", lambda cls: "strangers")
     faces.build(Strangers(Strangers.Params()), tmp_path / "faces.zip", 8, 0, SHARES)
     archive = FaceArchive(tmp_path / "faces.zip")
     parts = [set(archive.select(group)["id"]) for group in people.GROUPS]

@@ -102,19 +102,19 @@ def test_channels_last_changes_the_order_of_maps_and_not_what_is_learned(tmp_pat
 def test_deterministic_gpus_train_as_the_knob_says_and_compute_frozen_networks_in_32_bits(monkeypatch, name, usual):
     how = arithmetic(name)
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: False)  # whatever ran here before
-    assert (precision.used(how, GPU), precision.used(arithmetic("tf32"), CPU)) == (usual, "float32")
+    assert (precision.find_precision(how, GPU), precision.find_precision(arithmetic("tf32"), CPU)) == (usual, "float32")
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
-    assert precision.used(how, GPU) == "float32"
+    assert precision.find_precision(how, GPU) == "float32"
     before = settings()
-    with precision.tf32(how, GPU, frozen=True):
+    with precision.use_tf32(how, GPU, frozen=True):
         assert settings() == before
-    with precision.tf32(how, GPU):
+    with precision.use_tf32(how, GPU):
         assert settings()[:2] == (True, True)
 
 
 def test_every_training_has_the_knob():
-    backbones = {name: discovery.load("backbones", name).Params for name in discovery.names("backbones")}
-    classes = {name: discovery.load("methods", name) for name in discovery.names("methods")}
+    backbones = {name: discovery.load("backbones", name).Params for name in discovery.list_names("backbones")}
+    classes = {name: discovery.load("methods", name) for name in discovery.list_names("methods")}
     methods = {name: cls.Params for name, cls in classes.items() if cls.capabilities.trains}
     learning = {"parrot", "adapted", "insider", "restoring"}
     attackers = {name: discovery.load("attackers", name).Params for name in learning}

@@ -144,7 +144,7 @@ def test_mlflow_gets_no_picture_from_a_job_that_reads_private_faces(tmp_path, fa
     script = """
 import numpy as np
 from masquerade.pipeline import program
-given = program.arguments("A toy.", files=("faces",))
+given = program.parse_arguments("A toy.", files=("faces",))
 def work(run):
     given.outputs[0].write_text("made")
     run.picture("sample", np.zeros((8, 8, 3), np.uint8))

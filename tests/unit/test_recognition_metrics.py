@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade.core.statistics import between, threshold_at
+from masquerade.core.statistics import between, find_threshold
 from metric_evidence import compute, evidence, on_circle, table
 
 
@@ -44,7 +44,7 @@ def test_unmeasured_judge_gives_no_protection_rate():
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=200, unique=True), st.floats(0.005, 0.9))
 def test_threshold_accepts_no_more_impostors_than_the_rate(values, far):
     impostors = np.sort(np.array(values, dtype=float))
-    threshold = threshold_at(far, impostors)
+    threshold = find_threshold(far, impostors)
     if math.isnan(threshold):
         assert far * len(impostors) < 1
     else:
@@ -61,7 +61,7 @@ def test_threshold_agrees_with_scikit_learn():
     truth = np.repeat([0, 1], [500, 100])
     rate, _, cuts = roc_curve(truth, scores, drop_intermediate=False)
     loosest = -cuts[rate <= 0.02].min()  # accepts `score >= cut`, that is `distance <= -cut`
-    ours = threshold_at(0.02, impostors)
+    ours = find_threshold(0.02, impostors)
     assert (impostors < ours).mean() == 0.02
     assert (genuine < ours).mean() == pytest.approx((genuine <= loosest).mean(), abs=0.011)
 

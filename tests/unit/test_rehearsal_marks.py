@@ -108,11 +108,11 @@ def test_every_json_of_a_rehearsal_is_marked(rehearsing, tmp_path):
 
 def test_only_the_parameters_of_a_job_make_it_a_rehearsal(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1, "rehearsal": true}', "--outputs", "x"])
-    assert steps.arguments("").params.values == {"seed": 1}
-    assert rehearsal.on()
+    assert steps.parse_arguments("").params.values == {"seed": 1}
+    assert rehearsal.is_rehearsing()
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1}', "--outputs", "x"])
-    steps.arguments("")
-    assert not rehearsal.on()  # the environment of an earlier job has no effect
+    steps.parse_arguments("")
+    assert not rehearsal.is_rehearsing()  # the environment of an earlier job has no effect
 
 
 def test_a_rehearsal_has_no_tables(rehearsing):

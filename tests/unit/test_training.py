@@ -10,7 +10,7 @@ from torch import nn
 
 from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import CheckpointError
-from masquerade.core.settings import descriptions
+from masquerade.core.settings import read_descriptions
 from masquerade.training import checkpoints, loop
 from masquerade.training.settings import Updates
 from masquerade.training.training import Phases
@@ -255,4 +255,7 @@ def test_an_inherited_knob_is_described_with_its_value_in_the_paper():
     class Block(Updates):
         sources = {"batch": "4: section 4.1"}
 
-    assert descriptions(Block) == {**descriptions(Updates), "batch": "Pictures in one update (4: section 4.1)."}
+    assert read_descriptions(Block) == {
+        **read_descriptions(Updates),
+        "batch": "Pictures in one update (4: section 4.1).",
+    }

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade.core.errors import ReferenceFileError
-from masquerade.core.statistics import encoded
+from masquerade.core.statistics import encode
 from masquerade.papers import claims, claims_page, verdicts
 from masquerade.papers.context import Context
 from masquerade.params.blocks import StandIns
@@ -58,7 +58,7 @@ def number(value, over=10, of=10, half=0.0, **more):
     """A value whose bootstrap samples lie within ``half`` of it; those of two numbers are independent."""
     value_known = value is not None and np.isfinite(value)
     around = np.random.default_rng(int(1000 * abs(value))).uniform(-half, half, 400) if half else np.zeros(400)
-    drawn = {"draws": encoded(value + around), "low": value - half, "high": value + half} if value_known else {}
+    drawn = {"draws": encode(value + around), "low": value - half, "high": value + half} if value_known else {}
     return {"value": value, "over": over, "of": of, "spread": None, "spread_of": "", "note": "", **drawn, **more}
 
 
@@ -120,7 +120,7 @@ class TestMargins:
     def test_two_numbers_of_the_same_people_are_compared_person_by_person(self, tmp_path):
         """Wide intervals that overlap decide a claim if every sample of the people gives the same order."""
         draws = np.linspace(0.0, 1.0, 400)
-        cells = [cell(name, number(0.5) | {"draws": encoded(draws + more)}) for name, more in (("a", 0.05), ("b", 0.0))]
+        cells = [cell(name, number(0.5) | {"draws": encode(draws + more)}) for name, more in (("a", 0.05), ("b", 0.0))]
         assert verdict(tmp_path, cells).word == verdicts.HOLDS
 
     def test_a_number_without_an_interval_tells_nothing(self, tmp_path):

@@ -34,7 +34,7 @@ class TestExport:
     def test_parameters_have_16_bits_and_buffers_are_exact(self, trained):
         before = tensors_of(trained / "checkpoints/tiny/backbones/identity.safetensors")
         after = tensors_of(trained / "weights/identity.safetensors")
-        buffers = checkpoints.buffers_of(trained / "weights/identity.safetensors")
+        buffers = checkpoints.list_buffers(trained / "weights/identity.safetensors")
         assert any("running_var" in name for name in buffers)
         assert any("num_batches_tracked" in name for name in buffers)
         assert before.keys() == after.keys()
@@ -99,7 +99,7 @@ class TestExport:
         checkpoint = "checkpoints/tiny/methods/identitydp/0.safetensors"
         facts = checkpoints.load_checkpoint(copied / checkpoint)[1]
         facts |= {pretrained.PRETRAINED: {"name": "asset:ciagan", "sha256": "0" * 64}}
-        checkpoints.write(copied / checkpoint, tensors_of(copied / checkpoint), facts, [])
+        checkpoints.write_tensors(copied / checkpoint, tensors_of(copied / checkpoint), facts, [])
         record(copied, checkpoint)
         with pytest.raises(
             MasqueradeError, match=r"weights are from asset:ciagan, .* set methods.identitydp.published to"

@@ -16,7 +16,7 @@ def job_server() -> Iterator[str]:
     """The socket of a running fork server for the builds of this test process, which need not start their own."""
     address = Path(tempfile.mkdtemp(prefix="masquerade-")) / fork_server.SOCKET
     lifeline, held = os.pipe()
-    server = fork_server.launch(address, lifeline)
+    server = fork_server.start_server(address, lifeline)
     os.close(lifeline)
     yield str(address)
     os.close(held)

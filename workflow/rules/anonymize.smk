@@ -11,7 +11,7 @@ rule anonymize_neural:
     benchmark:
         f"{BENCHMARKS}/anonymize/{CELL}.tsv"
     wildcard_constraints:
-        method=one_of(METHODS.neural),
+        method=match_any(METHODS.neural),
     retries: 0
     localrule: True
     conda:
@@ -29,7 +29,7 @@ rule anonymize_neural:
 # Methods without networks take a processor a few seconds.
 use rule anonymize_neural as anonymize with:
     wildcard_constraints:
-        method=one_of({*PARAMETERS.methods} - METHODS.neural),
+        method=match_any({*PARAMETERS.methods} - METHODS.neural),
     localrule: False
     resources:
         **LIGHT,
@@ -50,7 +50,7 @@ rule imported:
     benchmark:
         f"{BENCHMARKS}/imported/{CELL}.tsv"
     wildcard_constraints:
-        method=one_of(PARAMETERS.imported),
+        method=match_any(PARAMETERS.imported),
     conda:
         "../../environment.yml"
     resources:
@@ -81,7 +81,7 @@ use rule anonymize_neural as anonymize_train with:
     benchmark:
         f"{BENCHMARKS}/anonymize_train/{CELL}.tsv"
     wildcard_constraints:
-        method=one_of(PARAMETERS.methods),
+        method=match_any(PARAMETERS.methods),
     localrule: True
     params:
         cfg=GRAPH.params_slice(*VARIANT_KEYS, "measure.batch", "attributes.train_pictures"),

@@ -11,7 +11,7 @@ use rule anonymize_neural as anonymize_attackers with:
     benchmark:
         f"{BENCHMARKS}/anonymize_attackers/{{key_kind}}/{CELL}.tsv"
     wildcard_constraints:
-        method=one_of(PARAMETERS.methods),
+        method=match_any(PARAMETERS.methods),
         key_kind="per_image|shared",
     localrule: True
     params:
@@ -40,7 +40,7 @@ rule attacker:
     benchmark:
         f"{BENCHMARKS}/attackers/{{attacker}}/{CELL}/{{trial}}.tsv"
     wildcard_constraints:
-        attacker=one_of(PARAMETERS.attackers),
+        attacker=match_any(PARAMETERS.attackers),
         trial=r"\d+",
     retries: 0
     localrule: True

@@ -27,7 +27,7 @@ from masquerade.lineage import local_records, snakemake_internals, versioning
 from masquerade.params.paths import CELL, index, with_index
 from masquerade.params.slices import list_protocol_keys
 from masquerade.pipeline import checks, fork_server, submission
-from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, Targets, one_of
+from masquerade.pipeline.graph import LATENT_BACKBONES, Graph, Targets, match_any
 from masquerade.pipeline.rule_inputs import VARIANT_KEYS
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
@@ -62,12 +62,12 @@ def submitted(kind, name, threads):
 
 # A name that the parameters do not hold is an error before anything runs.
 wildcard_constraints:
-    dataset=one_of(GRAPH.datasets),
-    method=one_of(cell.method for cell in GRAPH.all_cells),
-    variant=one_of(cell.variant for cell in GRAPH.all_cells),
+    dataset=match_any(GRAPH.datasets),
+    method=match_any(cell.method for cell in GRAPH.all_cells),
+    variant=match_any(cell.variant for cell in GRAPH.all_cells),
     seed=r"\d+",
-    backbone=one_of(PARAMETERS.backbones),
-    paper=one_of(PARAMETERS.papers),
+    backbone=match_any(PARAMETERS.backbones),
+    paper=match_any(PARAMETERS.papers),
     item=r"[a-z0-9_]+",
 
 
@@ -81,14 +81,14 @@ if workflow.is_main_process:
             logger.info(sentence)
     except MasqueradeError as error:
         raise WorkflowError(str(error))
-    for text in checks.warnings(GRAPH):
+    for text in checks.collect_warnings(GRAPH):
         logger.warning(text)
 
 
 def serve_jobs(number):
     """Let the jobs of this process, if they are enough, share one import of the libraries."""
     FORK_SERVER.start(number)
-    snakemake_internals.account_for_jobs(fork_server.usage)
+    snakemake_internals.account_for_jobs(fork_server.read_usage)
 
 
 if handed := snakemake_internals.count_handed_jobs(workflow, sys.argv):  # a group of jobs on SLURM; it has no hooks

@@ -2,19 +2,19 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces",), method=True)
+given = program.parse_arguments(__doc__, files=("faces",), method=True)
 
 
 def work(run) -> None:
     from masquerade.core.images import FaceArchive
     from masquerade.pipeline import anonymization
 
-    method = program.method(given)
+    method = program.build_method(given)
     batch = given.params["measure.batch"]
     anonymization.anonymize(
         FaceArchive(given.faces), given.outputs[0], method, given.variant, "test", given.seed, batch
     )
-    program.show_anonymized(run, given, method)
+    program.record_sample(run, given, method)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces",), method=True)
+given = program.parse_arguments(__doc__, files=("faces",), method=True)
 
 
 def work(run) -> None:
@@ -11,7 +11,7 @@ def work(run) -> None:
     from masquerade.params.protocols import AttackedPeople
     from masquerade.pipeline import anonymization, informed
 
-    method, archive, params = program.method(given), FaceArchive(given.faces), given.params
+    method, archive, params = program.build_method(given), FaceArchive(given.faces), given.params
     people = params.settings("informed", AttackedPeople, given.method, given.variant)
     one_key = Paths.parse("attackers_faces", given.outputs[0])["key_kind"] == "shared"
     own = informed.own_pictures(archive, method, people, given.seed, one_key)
@@ -19,7 +19,7 @@ def work(run) -> None:
         archive, given.outputs[0], method, given.variant, None, given.seed, params["measure.batch"],
         own.keys_of, rows=own.rows, key_id=f"experiment {given.seed}, one key",
     )  # fmt: skip
-    program.show_anonymized(run, given, method)
+    program.record_sample(run, given, method)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(
+given = program.parse_arguments(
     __doc__,
     files=("faces", "anonymized", "own"),
     lists=("attackers", "one"),

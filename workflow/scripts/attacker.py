@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(
+given = program.parse_arguments(
     __doc__,
     files=("faces", "anonymized", "state"),
     named=("backbones",),
@@ -18,7 +18,7 @@ def work(run) -> None:
 
     settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
     lesson = informed.lesson_of(FaceArchive(given.faces), FaceArchive(given.anonymized), settings)
-    job = program.training(given, run, "attackers", informed.seed_of(given.seed, int(given.trial)))
+    job = program.make_job(given, run, "attackers", informed.seed_of(given.seed, int(given.trial)))
     figures = given.params.build("attackers", given.attacker, given.backbones).train(lesson, job)
     run.log(0, {f"quality/{name}": value for name, value in figures.items()})
     report = {"attacker": given.attacker, "learned_from": len(lesson.learn), "quality": figures}

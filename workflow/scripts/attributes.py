@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("anonymized", "faces", "pseudo"), words=("split", "seed"))
+given = program.parse_arguments(__doc__, files=("anonymized", "faces", "pseudo"), words=("split", "seed"))
 
 
 def work(_) -> None:

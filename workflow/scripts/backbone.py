@@ -2,12 +2,12 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces", "state"), named=("backbones",), words=("name",))
+given = program.parse_arguments(__doc__, files=("faces", "state"), named=("backbones",), words=("name",))
 
 
 def work(run) -> None:
     backbone = given.params.build("backbones", given.name)
-    job = program.training(given, run, backbone.people, given.params["data_seed"])
+    job = program.make_job(given, run, backbone.people, given.params["data_seed"])
     backbone.build(job, given.outputs[1])
 
 

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, lists=("qualities",))
+given = program.parse_arguments(__doc__, lists=("qualities",))
 
 
 def work(_) -> None:

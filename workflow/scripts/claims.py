@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
+given = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
 
 
 def work(_) -> None:

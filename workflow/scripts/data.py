@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, words=("dataset",))
+given = program.parse_arguments(__doc__, words=("dataset",))
 
 
 def work(_) -> None:

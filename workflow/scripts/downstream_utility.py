@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces", "anonymized", "state"), words=("method", "variant", "seed"))
+given = program.parse_arguments(__doc__, files=("faces", "anonymized", "state"), words=("method", "variant", "seed"))
 
 
 def work(run) -> None:

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, named=("backbones",))
+given = program.parse_arguments(__doc__, named=("backbones",))
 
 
 def work(run) -> None:
@@ -20,7 +20,7 @@ def work(run) -> None:
         return
     space = LatentSpace(given.backbones)
     samples = fakes.write(space, given.outputs[0], settings.count, settings.psi, given.params["data_seed"])
-    run.picture("fakes", program.row(to_uint8(samples.numpy())))
+    run.picture("fakes", program.join_images(to_uint8(samples.numpy())))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces",), method=True)
+given = program.parse_arguments(__doc__, files=("faces",), method=True)
 
 
 def work(_) -> None:
@@ -14,7 +14,7 @@ def work(_) -> None:
     torch.set_num_threads(given.threads)
     cell = {"method": given.method, "variant": given.variant, "seed": given.seed}
     batch = given.params["measure.batch"]
-    features.write(FaceArchive(given.faces), given.outputs[0], program.method(given), "test", batch, cell)
+    features.write(FaceArchive(given.faces), given.outputs[0], program.build_method(given), "test", batch, cell)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces", "pictures"), words=("dataset", "method", "variant", "seed"))
+given = program.parse_arguments(__doc__, files=("faces", "pictures"), words=("dataset", "method", "variant", "seed"))
 
 
 def work(run) -> None:
@@ -16,7 +16,7 @@ def work(run) -> None:
     pictures.import_cell(
         FaceArchive(given.faces), given.pictures, given.outputs[0], knobs, given.params[f"{block}.source"], cell
     )
-    program.show_anonymized(run, given)
+    program.record_sample(run, given)
     run.tag({"imported": f"sha256:{knobs.sha256}"})
 
 

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("faces",), named=("backbones",))
+given = program.parse_arguments(__doc__, files=("faces",), named=("backbones",))
 
 
 def work(run) -> None:
@@ -16,7 +16,7 @@ def work(run) -> None:
     torch.set_num_threads(given.threads)
     space = LatentSpace(given.backbones)
     samples = codes.write(space, FaceArchive(given.faces), given.outputs[0])
-    run.picture("reconstructions", np.concatenate([program.row(to_uint8(part)) for part in samples]))
+    run.picture("reconstructions", np.concatenate([program.join_images(to_uint8(part)) for part in samples]))
 
 
 if __name__ == "__main__":

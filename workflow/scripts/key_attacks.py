@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(
+given = program.parse_arguments(
     __doc__, files=("faces", "anonymized", "source"), named=("judged",), words=("dataset",), method=True
 )
 
@@ -16,12 +16,12 @@ def work(run) -> None:
     params = given.params
     settings = params.settings("attacks", AttackSettings)
     attacks = KeyAttacks(
-        FaceArchive(given.faces), FaceArchive(given.anonymized), program.method(given),
+        FaceArchive(given.faces), FaceArchive(given.anonymized), program.build_method(given),
         params.build("judges", settings.judge, given.judged), face_tables.read(given.source),
         params["matrix.calibrate_on"], settings, params["bootstrap.draws"],
     )  # fmt: skip
     results = attacks.results()
-    files.write_json(given.outputs[0], {"cell": program.cell(given), "attacks": results})
+    files.write_json(given.outputs[0], {"cell": program.select_cell(given), "attacks": results})
     shares = {name: each["person"]["value"] for name, each in results["found"].items()}
     run.log(0, {name: value for name, value in shares.items() if value is not None})
 

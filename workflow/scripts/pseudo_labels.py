@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(__doc__, files=("train",), named=("faces",))
+given = program.parse_arguments(__doc__, files=("train",), named=("faces",))
 
 
 def work(run) -> None:

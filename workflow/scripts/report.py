@@ -3,7 +3,7 @@
 from masquerade.pipeline import program
 
 LISTS = ("faces", "metrics", "recoveries", "checkpoints", "backbones")
-given = program.arguments(
+given = program.parse_arguments(
     __doc__, files=("declared", "claims"), lists=("built", "further", *LISTS), words=("skipped", "needs", "private")
 )
 

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.arguments(
+given = program.parse_arguments(
     __doc__,
     files=("faces", "state"),
     optional=("base",),
@@ -20,7 +20,7 @@ def work(run) -> None:
     published = f"{block}.published_ablations.{given.ablation}" if given.ablation else f"{block}.published"
     named = given.params.get(published, "")
     weights, role = own_weights.name_of(named), own_weights.role_of(named)
-    job = program.training(given, run, cls.people, given.seed, base=given.base)
+    job = program.make_job(given, run, cls.people, given.seed, base=given.base)
     with distributed.join_processes() as first:
         if weights:
             pretrained.load_pretrained(weights, cls.architecture, knobs, job.backbones, job.checkpoint)

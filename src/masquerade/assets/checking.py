@@ -45,7 +45,7 @@ def checked(role: str, root: Path = Path()) -> Path:
         if isinstance(file, Folder):
             continue
         record = lock.recorded(role, file.name, root)
-        if record and record.rehearsal and not rehearsal.on():
+        if record and record.rehearsal and not rehearsal.is_rehearsing():
             raise RehearsalError(
                 f"{FOLDER / role / file.name} was placed for a rehearsal, and nothing else may use it: it only stands "
                 f"in for the published file. Move it away and get the published file. {how_to_get(role)}"

@@ -48,6 +48,6 @@ def unready(role: str, root: Path = Path()) -> str:
         return f"'{role}' is cut or altered: `masquerade assets verify {role}` names the file."
     if current == "unrecorded":
         return f"'{role}' is there, but not in {LOCK}: `masquerade assets verify {role}` records it, if you trust it."
-    if current == "rehearsal" and not rehearsal.on():
+    if current == "rehearsal" and not rehearsal.is_rehearsing():
         return f"'{role}' was placed for a rehearsal: it only stands in for the published file. {how_to_get(role)}"
     return ""

@@ -9,7 +9,7 @@ ANNOTATED = "annotated"
 """The kind of labels that are annotations of a dataset, in contrast to pseudo-labels."""
 
 
-def annotation_columns(rows: pd.DataFrame) -> list[str]:
+def list_annotation_columns(rows: pd.DataFrame) -> list[str]:
     """The columns with attributes that are true or false of every face; other annotations are left out."""
     return [name for name in rows if name.startswith(ANNOTATION) and rows[name].dtype == bool]
 
@@ -51,7 +51,7 @@ FOREHEAD = 0.5
 Hairline to brows, brows to nose base and nose base to chin are each about a third of a face (neoclassical canon)."""
 
 
-def boxes_of(landmarks: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def compute_boxes(landmarks: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The face in pictures of ``shape`` (height, width), from brows to chin and with the forehead: int (N, 4).
 
     ``landmarks``: (N, 68, 2). Left, top, right, bottom in pixels; right and bottom are exclusive. A box is clipped to

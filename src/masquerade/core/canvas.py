@@ -38,7 +38,7 @@ MARGIN = 0.06
 """Inches on each side of a sheet."""
 
 
-def sheet(
+def make_sheet(
     wide: float, heights: Sequence[float], columns: int, notes: Iterable[str]
 ) -> tuple["Drawing", list[list["Axes"]]]:
     """A drawing ``wide`` inches wide with one row of ``columns`` axes for each of ``heights`` (in inches).
@@ -48,7 +48,7 @@ def sheet(
     import matplotlib.pyplot as plt
     from matplotlib.transforms import blended_transform_factory
 
-    text, below = lines(notes, wide)
+    text, below = wrap_notes(notes, wide)
     drawing = plt.figure(figsize=(wide, sum(heights) + below), layout="constrained")
     engine: Any = drawing.get_layout_engine()
     engine.set(w_pad=MARGIN, h_pad=0.05, wspace=0, hspace=0)
@@ -62,13 +62,13 @@ def sheet(
     return drawing, axes
 
 
-def lines(notes: Iterable[str], wide: float) -> tuple[str, float]:
+def wrap_notes(notes: Iterable[str], wide: float) -> tuple[str, float]:
     """The notes as lines that fit ``wide`` inches, and their height in inches."""
     text = "\n".join(textwrap.fill(note, int((wide - 2 * MARGIN) / LETTER)) for note in notes if note)
     return text, 0.125 * (text.count("\n") + 1) + 3 / 32
 
 
-def style() -> AbstractContextManager:
+def use_style() -> AbstractContextManager:
     """A context with the style of every figure."""
     import matplotlib
 
@@ -76,7 +76,7 @@ def style() -> AbstractContextManager:
     return matplotlib.rc_context(STYLE)
 
 
-def save(drawing: "Drawing", outputs: Sequence[Path], dpi: int) -> None:
+def save_drawing(drawing: "Drawing", outputs: Sequence[Path], dpi: int) -> None:
     """Write a drawing to files (.svg or .png) and close it. No file holds a time or the name of a program."""
     import matplotlib.pyplot as plt
 

@@ -27,7 +27,7 @@ CONTENTS = {
 """Room -> what it holds. In a folder ``<room>/<name>/`` the module of that name defines the class."""
 
 
-def names(room: str) -> list[str]:
+def list_names(room: str) -> list[str]:
     """The public names of ``masquerade.<room>``, sorted: of its files and its folders. No module is imported.
 
     Left out is shared code: a folder without that module, and a file whose name begins with an underscore, which only
@@ -61,14 +61,14 @@ def _stated_names(path: Path) -> Iterator[str]:
                     yield name
 
 
-def module_path(room: str, name: str) -> Path:
+def find_module(room: str, name: str) -> Path:
     """The file that defines ``name`` in ``room``. Raises ProtocolError, which names the nearest known one."""
-    if name not in names(room):
-        raise ProtocolError(f"There is no '{name}' in {room}/. {suggest_nearest(name, names(room))}")
+    if name not in list_names(room):
+        raise ProtocolError(f"There is no '{name}' in {room}/. {suggest_nearest(name, list_names(room))}")
     return _files_by_name(PACKAGE / room, f"{CONTENTS[room]}.py")[name]
 
 
-def name_of(cls: type) -> str:
+def find_name(cls: type) -> str:
     """The name under which `load` finds a class: the one that it states, or that of its file or folder below the room.
 
     Of a class outside the library, such as one in a test, it is the name of the module.
@@ -83,14 +83,14 @@ def load(room: str, name: str) -> type:
 
     Raises ProtocolError when the file defines no such class, several, or one with abstract methods left.
     """
-    path = module_path(room, name)
+    path = find_module(room, name)
     base = importlib.import_module(f"masquerade.{room}").BASE
     relative = path.relative_to(PACKAGE).with_suffix("")
     module = importlib.import_module(".".join(("masquerade", *relative.parts)))
     classes: list[Any] = [
         item
         for _, item in inspect.getmembers(module, inspect.isclass)
-        if issubclass(item, base) and item.__module__ == module.__name__ and name_of(item) == name
+        if issubclass(item, base) and item.__module__ == module.__name__ and find_name(item) == name
     ]
     if len(classes) != 1:
         listed = f": {', '.join(item.__name__ for item in classes)}" if classes else ""

@@ -42,7 +42,7 @@ def write_table(
     table = pa.Table.from_pandas(rows, preserve_index=False)
     for name, values in columns.items():
         table = table.append_column(name, _make_column(values, (rows["status"] != OK).to_numpy()))
-    table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.marked(metadata), sort_keys=True)})
+    table = table.replace_schema_metadata({"masquerade": json.dumps(rehearsal.mark(metadata), sort_keys=True)})
     # Hardly a value of a vector repeats: a dictionary of values takes six times as long and makes a larger file.
     options: dict[str, Any] = {"compression": "zstd", "use_dictionary": False} if columns else {}
     with files.write_atomically(output) as temporary:

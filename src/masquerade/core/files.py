@@ -58,7 +58,7 @@ def write_if_changed(path: Path, text: str) -> Path:
 
 def write_json(path: Path, tree: Mapping[str, Any]) -> None:
     """Write JSON with sorted keys; a rehearsal marks it."""
-    write_text(path, json.dumps(rehearsal.marked(tree), indent=1, sort_keys=True) + "\n")
+    write_text(path, json.dumps(rehearsal.mark(tree), indent=1, sort_keys=True) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:

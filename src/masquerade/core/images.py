@@ -89,7 +89,7 @@ def _parts(archive: Path | MemoryArchive) -> tuple[Path, Path] | tuple[io.BytesI
 
 
 @contextmanager
-def _written(part: Path | io.BytesIO, unique: bool = False) -> Iterator[Path | io.BytesIO]:
+def _write_part(part: Path | io.BytesIO, unique: bool = False) -> Iterator[Path | io.BytesIO]:
     """As `files.write_atomically`; what is in memory is written in place."""
     if isinstance(part, io.BytesIO):
         yield part
@@ -119,7 +119,7 @@ class ArchiveWriter:
 
     @contextmanager
     def _entries(self) -> Iterator[None]:
-        with _written(self._pictures, unique=True) as pictures:
+        with _write_part(self._pictures, unique=True) as pictures:
             with zipfile.ZipFile(pictures, "w", zipfile.ZIP_STORED) as self._zip:
                 yield
             with zipfile.ZipFile(pictures) as entries:
@@ -130,9 +130,9 @@ class ArchiveWriter:
     def _write_index(self, checksum: str) -> None:
         rows = pd.DataFrame(self.rows, columns=None if self.rows else EMPTY, dtype=None if self.rows else str)
         table = pa.Table.from_pandas(rows, preserve_index=False)
-        facts = json.dumps(rehearsal.marked({**self.facts, "checksum": checksum}), sort_keys=True)
+        facts = json.dumps(rehearsal.mark({**self.facts, "checksum": checksum}), sort_keys=True)
         table = table.replace_schema_metadata({"masquerade": facts})
-        with _written(self._index) as index:
+        with _write_part(self._index) as index:
             pq.write_table(table, index, write_page_checksum=True)
 
     def add(self, picture: np.ndarray | None, row: Mapping[str, object], mask: np.ndarray | None = None) -> None:
@@ -165,7 +165,7 @@ def _checksum(entries: zipfile.ZipFile) -> str:
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
-def index_facts(index: Path | io.BytesIO) -> dict:
+def read_metadata(index: Path | io.BytesIO) -> dict:
     """The facts of a set, read from its index alone. Raises ArchiveError naming a damaged file."""
     try:
         return json.loads(pq.read_schema(index).metadata[b"masquerade"])
@@ -186,7 +186,7 @@ class FaceArchive:
         for path in (pictures, index):
             if isinstance(path, Path) and not path.is_file():
                 raise ArchiveError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
-        self.facts = index_facts(index)
+        self.facts = read_metadata(index)
         rehearsal.admit(self.facts, self.path)
         try:
             self.index: pd.DataFrame = pq.read_table(index, page_checksum_verification=True).to_pandas()

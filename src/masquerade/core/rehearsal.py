@@ -16,7 +16,7 @@ VARIABLE = "MASQUERADE_REHEARSAL"
 """Environment variable of a rehearsing job, set from its parameters. The processes that the job starts inherit it."""
 
 
-def declare(rehearsing: bool) -> None:
+def declare_rehearsal(rehearsing: bool) -> None:
     """Set whether this process, and the processes that it starts, rehearse."""
     if rehearsing:
         os.environ[VARIABLE] = "1"
@@ -24,19 +24,19 @@ def declare(rehearsing: bool) -> None:
         os.environ.pop(VARIABLE, None)
 
 
-def on() -> bool:
+def is_rehearsing() -> bool:
     """Whether this process rehearses."""
     return os.environ.get(VARIABLE) == "1"
 
 
-def marked(facts: Mapping[str, Any]) -> dict[str, Any]:
+def mark(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts for a file to be written, with the mark in a rehearsal."""
-    return {**facts, MARK: True} if on() else dict(facts)
+    return {**facts, MARK: True} if is_rehearsing() else dict(facts)
 
 
 def admit(facts: Mapping[str, Any], path: object) -> None:
     """Raises RehearsalError if the ``facts`` of a file are marked and this is no rehearsal."""
-    if facts.get(MARK) and not on():
+    if facts.get(MARK) and not is_rehearsing():
         raise RehearsalError(
             f"{path} was made by a rehearsal, with random weights or after a step of training, only to test that the "
             "pipeline runs. Delete it and build it again at a scale whose `rehearsal` is false."
@@ -45,7 +45,7 @@ def admit(facts: Mapping[str, Any], path: object) -> None:
 
 def refuse_tables() -> None:
     """Raises RehearsalError in a rehearsal, which has no tables, figures, claims or report."""
-    if on():
+    if is_rehearsing():
         raise RehearsalError(
             "A rehearsal has no tables, figures, claims or report: its numbers mean nothing. It is complete when "
             "`snakemake all` ends. For results run a scale whose `rehearsal` is false."

@@ -21,8 +21,8 @@ class Settings(BaseModel):
     """A block of parameters. Closed: an unknown key is an error. Frozen: its values cannot be changed.
 
     Fields have no defaults, so that params.yaml shows every knob; those of a `SmallScale` are the exception. The text
-    below a field is its description, with unit and source (`descriptions`). pydantic itself would look for these texts
-    in every process that imports a block, which takes a fifth of the time of planning.
+    below a field is its description, with unit and source (`read_descriptions`). pydantic itself would look for these
+    texts in every process that imports a block, which takes a fifth of the time of planning.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -36,12 +36,12 @@ class Settings(BaseModel):
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
-        for name, text in descriptions(cls).items():
+        for name, text in read_descriptions(cls).items():
             properties[name]["description"] = text
         return schema
 
 
-def descriptions(block: type[Settings]) -> dict[str, str]:
+def read_descriptions(block: type[Settings]) -> dict[str, str]:
     """Field -> the text below it, for the fields that have one."""
     texts = {}
     for base in reversed(block.__mro__):

@@ -33,19 +33,19 @@ def people_weights(people: np.ndarray, draws: int) -> np.ndarray:
     return np.array(drawn, dtype=np.float64).reshape(len(distinct), draws).T[:, rows]
 
 
-def weighted_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def compute_weighted_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The mean of the finite ``values`` (N,) in each sample, (draws,); NaN for a sample that counts none of them."""
     finite = np.isfinite(values)
-    return weighted_ratios(np.where(finite, values, 0.0), finite, weights)
+    return compute_weighted_ratios(np.where(finite, values, 0.0), finite, weights)
 
 
-def weighted_ratios(numerators: np.ndarray, denominators: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def compute_weighted_ratios(numerators: np.ndarray, denominators: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The sum of ``numerators`` (N,) over that of ``denominators`` (N,) in each sample, (draws,); NaN for 0 / 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return weights @ numerators / (weights @ denominators)
 
 
-def interval(draws: np.ndarray | None) -> tuple[float, float] | None:
+def compute_interval(draws: np.ndarray | None) -> tuple[float, float] | None:
     """The percentile interval (Efron 1979) that covers 95 % of the finite ``draws`` (B,); None without any."""
     finite = draws[np.isfinite(draws)] if draws is not None else np.empty(0)
     if not finite.size:
@@ -66,7 +66,7 @@ def between(embeddings: np.ndarray, names: np.ndarray) -> np.ndarray:
     return pdist(embeddings)[names[first] != names[second]] if len(names) > 1 else np.empty(0)
 
 
-def threshold_at(far: float, impostors: np.ndarray) -> float:
+def find_threshold(far: float, impostors: np.ndarray) -> float:
     """The largest distance threshold with a false-accept rate of at most ``far``.
 
     Two faces count as one person if their distance is below the threshold. ``impostors``: (P,), the distances of pairs
@@ -76,17 +76,17 @@ def threshold_at(far: float, impostors: np.ndarray) -> float:
     return float(impostors[accepted]) if accepted >= 1 else float("nan")
 
 
-def encoded(draws: np.ndarray) -> str:
-    """``draws`` (B,) as text: base64 of little-endian 32-bit floats. `decoded` reads it."""
+def encode(draws: np.ndarray) -> str:
+    """``draws`` (B,) as text: base64 of little-endian 32-bit floats. `decode` reads it."""
     return base64.b64encode(draws.astype("<f4").tobytes()).decode()
 
 
-def decoded(text: str) -> np.ndarray:
-    """The draws, float64 (B,), from the text that `encoded` gives."""
+def decode(text: str) -> np.ndarray:
+    """The draws, float64 (B,), from the text that `encode` gives."""
     return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)
 
 
-def frechet(first: np.ndarray, second: np.ndarray) -> float:
+def compute_frechet(first: np.ndarray, second: np.ndarray) -> float:
     """The Frechet distance of two sets of features (N, D) and (M, D), modeled as Gaussians; 0 or more.
 
     |m1 - m2|^2 + tr C1 + tr C2 - 2 tr (C1 C2)^(1/2), with means m and covariances C (Heusel et al. 2017, Eq. 6).
@@ -104,7 +104,7 @@ def frechet(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def frechet_draws(first: np.ndarray, second: np.ndarray, weights: np.ndarray, paired: bool) -> np.ndarray:
-    """`frechet` in each bootstrap sample, (draws,): the rows of ``first`` (N, D) count ``weights`` (draws, N) times.
+    """`compute_frechet` in each bootstrap sample, (draws,): rows of ``first`` (N, D) count ``weights`` (draws, N).
 
     ``paired``: the rows of ``second`` (N, D) count as often; else each of its two rows or more, (M, D), counts once in
     every sample. NaN for a sample with fewer than two pictures. The distance of the means is exact. The traces are

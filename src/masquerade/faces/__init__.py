@@ -96,10 +96,10 @@ def build(dataset: Dataset, archive: Path, size: int, seed: int, shares: Mapping
     face; '' in the other splits. A picture of nobody known is its own person.
     """
     dataset.kept = archive.with_name(f".{archive.stem}.parts")
-    with ArchiveWriter(archive, facts={"dataset": discovery.name_of(type(dataset)), "size": size}) as out:
+    with ArchiveWriter(archive, facts={"dataset": discovery.find_name(type(dataset)), "size": size}) as out:
         for record in dataset.records(size, seed, workers):
             row = record.row
             person = row["identity"] or row["id"]
-            group = people.group_of(person, shares) if row["split"] == "train" else ""
+            group = people.assign_group(person, shares) if row["split"] == "train" else ""
             out.add(record.picture, {**row, "group": group}, record.mask)
     shutil.rmtree(dataset.kept, ignore_errors=True)

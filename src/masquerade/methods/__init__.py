@@ -323,7 +323,7 @@ class ListedMethod:
 
 def list_methods() -> list[ListedMethod]:
     """All methods, by name. Controls are among them (``capabilities.control``)."""
-    classes = {name: discovery.load("methods", name) for name in discovery.names("methods")}
+    classes = {name: discovery.load("methods", name) for name in discovery.list_names("methods")}
     return [ListedMethod(name, cls.title, cls.paper, cls.capabilities) for name, cls in classes.items()]
 
 

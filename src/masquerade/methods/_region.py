@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from masquerade.core.annotations import boxes_of
+from masquerade.core.annotations import compute_boxes
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import Faces
 
@@ -24,7 +24,7 @@ def boxes(faces: Faces) -> np.ndarray:
     """
     points = faces.landmarks
     _refuse(faces, np.isnan(points).any(axis=(1, 2)), "its 68 landmarks are not known")
-    corners = boxes_of(points, faces.images.shape[-2:])
+    corners = compute_boxes(points, faces.images.shape[-2:])
     _refuse(faces, (corners[:, 2:] <= corners[:, :2]).any(axis=1), "its landmarks lie outside of the picture")
     return corners
 

@@ -94,7 +94,7 @@ class Falco(Method):
         differentiated(self._space.semantics.network.visual)
         arithmetic = params.arithmetic
         device = self._space.device
-        if device.type == "cpu" or (arithmetic and arithmetic.channels_last and not precision.exact(device)):
+        if device.type == "cpu" or (arithmetic and arithmetic.channels_last and not precision.is_exact(device)):
             self._space.generator.quicken()  # in 32 bits a GPU is quicker without
         self._layers = self._space.generator.published_layers(params.first_layer, params.last_layer)
 
@@ -125,7 +125,7 @@ class Falco(Method):
         from masquerade.training import precision
 
         arithmetic = self.params.arithmetic
-        precise = {"precision": precision.used(arithmetic, self._space.device)} if arithmetic else {}
+        precise = {"precision": precision.find_precision(arithmetic, self._space.device)} if arithmetic else {}
         return {
             "fakes": len(self._fakes),
             "optimized_layers": f"{self._layers[0]}-{self._layers[-1]} of {self._space.generator.layers}",
@@ -158,7 +158,7 @@ class Falco(Method):
         optimizer = torch.optim.Adam([free], lr=params.learning_rate, fused=fused)
         milestones = [int(share * params.steps) for share in MILESTONES]
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, DECAY)
-        with precision.tf32(params.arithmetic, space.device, frozen=True):
+        with precision.use_tf32(params.arithmetic, space.device, frozen=True):
             with torch.no_grad(), self._lower_precision():
                 identity, tokens = self._encode_images(images)
                 begun = space.generator.begin(self._mix_codes(inverted, free), self._layers[0])
@@ -181,7 +181,7 @@ class Falco(Method):
         from masquerade.training import precision
 
         arithmetic = self.params.arithmetic
-        return precision.mixed(self._space.device, bool(arithmetic and arithmetic.reduced), frozen=True)
+        return precision.use_bfloat16(self._space.device, bool(arithmetic and arithmetic.reduced), frozen=True)
 
     def _encode_codes(self, inverted: "Tensor", free: "Tensor", begun: Any) -> "tuple[Tensor, Tensor]":
         """`_encode_images` of the images of the codes. ``begun``: of the layers before the free ones."""

@@ -14,7 +14,7 @@ import pandas as pd
 
 from masquerade.core.face_tables import stack
 from masquerade.core.settings import NoParameters, Settings
-from masquerade.core.statistics import interval, people_of, people_weights
+from masquerade.core.statistics import compute_interval, people_of, people_weights
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Value:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The interval of the value that covers 95 % of the bootstrap samples, or None."""
-        return interval(self.draws)
+        return compute_interval(self.draws)
 
 
 class Metric(ABC):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from masquerade.core.errors import ProtocolError
 from masquerade.core.face_tables import stack
-from masquerade.core.statistics import between, decoded, threshold_at, weighted_means
+from masquerade.core.statistics import between, compute_weighted_means, decode, find_threshold
 from masquerade.metrics import Evidence, Value
 
 PAPERS_SIZE = 256
@@ -27,7 +27,7 @@ def mean(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
     spread = float(finite.std(ddof=1)) if finite.size > 1 else None
     return Value(
         float(finite.mean()), int(finite.size), len(values), spread, "faces" if spread is not None else "", note,
-        weighted_means(values, weights),
+        compute_weighted_means(values, weights),
     )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def attacked(plain: Mapping[str, Any], note: str, missing: str) -> Value:
     """A number that an attack found, from its JSON. ``missing``: the note of one that is not a number."""
     if plain["value"] is None:
         return Value(float("nan"), plain["over"], plain["of"], note=missing)
-    return Value(plain["value"], plain["over"], plain["of"], note=note, draws=decoded(plain["draws"]))
+    return Value(plain["value"], plain["over"], plain["of"], note=note, draws=decode(plain["draws"]))
 
 
 def centered(draws: np.ndarray, value: float) -> np.ndarray:
@@ -171,7 +171,7 @@ def shares_at_rate(evidence: Evidence, far: float, compare: Comparison) -> dict[
     values = {}
     for judge in judges_with(evidence, "embedding"):
         from_original, impostors = distances(evidence, judge), impostor_distances(evidence, judge)
-        threshold = threshold_at(far, impostors)
+        threshold = find_threshold(far, impostors)
         if np.isnan(threshold):
             values[judge] = Value(float("nan"), 0, len(from_original), note=too_few(far, len(impostors)))
             continue

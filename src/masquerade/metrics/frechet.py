@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.face_tables import stack
-from masquerade.core.statistics import frechet, frechet_draws
+from masquerade.core.statistics import compute_frechet, frechet_draws
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import centered, judges_with
 
@@ -40,7 +40,10 @@ class FrechetDistance(Metric):
         if count < 2:
             return Value(float("nan"), count, len(measured), note="a covariance needs two faces")
         first, second = original[measured], derived[measured]
-        value, draws = frechet(first, second), frechet_draws(first, second, evidence.weights[:, measured], paired=True)
+        value, draws = (
+            compute_frechet(first, second),
+            frechet_draws(first, second, evidence.weights[:, measured], paired=True),
+        )
         return Value(value, count, len(measured), note=f"from {count} faces", draws=centered(draws, value))
 
 
@@ -78,6 +81,6 @@ def _to_target(evidence: Evidence, targets: pd.DataFrame, column: str) -> Value:
     derived, target = faces[measured], target[np.isfinite(target).all(axis=1)]
     if min(len(derived), len(target)) < 2:
         return Value(math.nan, len(derived), len(faces), note="a covariance needs two faces")
-    value, note = frechet(derived, target), f"from {len(derived)} faces to {len(target)}"
+    value, note = compute_frechet(derived, target), f"from {len(derived)} faces to {len(target)}"
     draws = frechet_draws(derived, target, evidence.weights[:, measured], paired=False)
     return Value(value, len(derived), len(faces), note=note, draws=centered(draws, value))

@@ -10,7 +10,7 @@ from pydantic import Field
 from masquerade.core import seeding
 from masquerade.core.face_tables import stack
 from masquerade.core.settings import Settings
-from masquerade.core.statistics import between, threshold_at, weighted_means
+from masquerade.core.statistics import between, compute_weighted_means, find_threshold
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import judges_with, mean_of_draws, too_few
 
@@ -71,14 +71,14 @@ class TrueAcceptanceRate(Metric):
                 impostors = self._impostors(original[folds != fold], names[folds != fold])
                 genuine, people = _genuine(original, derived, names, np.flatnonzero(folds == fold))
             fewest = min(fewest, len(impostors))
-            threshold = threshold_at(self.params.far, impostors)
+            threshold = find_threshold(self.params.far, impostors)
             accepted = np.where(np.isfinite(genuine), genuine < threshold, np.nan)
             measured = accepted[np.isfinite(accepted)]
             pairs += len(genuine)
             if measured.size and not math.isnan(threshold):
                 counted += measured.size
                 rates.append(float(measured.mean()))
-                draws.append(weighted_means(accepted, evidence.weights_of(people)))
+                draws.append(compute_weighted_means(accepted, evidence.weights_of(people)))
         if not rates:
             reason = too_few(self.params.far, int(fewest), ("the", "folds")) if pairs else "nobody has two pictures"
             return Value(math.nan, 0, pairs, note=reason)
@@ -185,5 +185,5 @@ def _identified_first(evidence: Evidence, column: str) -> Value:
         reason = "no face could be measured" if several.any() else "nobody has two pictures"
         return Value(math.nan, 0, int(several.sum()), note=reason)
     note = f"chance {np.mean(chances):.3f}, nearest of {len(kept)} originals without its own"
-    draws = weighted_means(np.array(right, dtype=float), evidence.weights_of(np.array(people)))
+    draws = compute_weighted_means(np.array(right, dtype=float), evidence.weights_of(np.array(people)))
     return Value(float(np.mean(right)), len(right), int(several.sum()), note=note, draws=draws)

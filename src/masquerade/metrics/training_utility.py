@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.annotations import ANNOTATED, INNER, OUTER
-from masquerade.core.statistics import weighted_ratios
+from masquerade.core.statistics import compute_weighted_ratios
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._attacks import of_downstream_utility
 from masquerade.metrics._values import mean, mean_of_draws, share
@@ -85,7 +85,7 @@ def _value(right: np.ndarray, weights: np.ndarray, note: str) -> Value:
     counted = np.isfinite(right)
     if not counted.any():
         return Value(math.nan, 0, len(right), note="no test picture has a label and a prediction")
-    draws = weighted_ratios(np.where(counted, right, 0.0).sum(axis=1), counted.sum(axis=1), weights)
+    draws = compute_weighted_ratios(np.where(counted, right, 0.0).sum(axis=1), counted.sum(axis=1), weights)
     return Value(float(right[counted].mean()), int(counted.any(axis=1).sum()), len(right), note=note, draws=draws)
 
 

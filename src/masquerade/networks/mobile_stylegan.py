@@ -165,13 +165,13 @@ class MobileStyleGAN(nn.Module):
     def synthesize(self, w_plus: Tensor | Sequence[Tensor], begun: Begun = None) -> Tensor:
         """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256). ``begun``: what `begin` computed."""
         codes = self._codes(w_plus)
-        with precision.mixed(self.latent_avg.device, self.mixed, frozen=True):
+        with precision.use_bfloat16(self.latent_avg.device, self.mixed, frozen=True):
             return self.head(self.features(codes, LEVELS[SIZE], begun), codes[-1]).float()
 
     def begin(self, w_plus: Tensor | Sequence[Tensor], known: int) -> Begun:
         """What the first ``known`` codes of W+ alone determine, for many calls of `synthesize`."""
         levels = min((known - 1) // 2, LEVELS[SIZE])
-        with precision.mixed(self.latent_avg.device, self.mixed, frozen=True):
+        with precision.use_bfloat16(self.latent_avg.device, self.mixed, frozen=True):
             return (self.features(self._codes(w_plus), levels), levels) if known else None
 
     def synthesize_large(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
@@ -181,7 +181,7 @@ class MobileStyleGAN(nn.Module):
         """
         codes = self._codes(w_plus)
         codes = [*codes, *codes[-1:] * 2]
-        with precision.mixed(self.latent_avg.device, self.mixed, frozen=True):
+        with precision.use_bfloat16(self.latent_avg.device, self.mixed, frozen=True):
             return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1])).float()
 
     def features(self, codes: Sequence[Tensor], levels: int, begun: Begun = None) -> Tensor:

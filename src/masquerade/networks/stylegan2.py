@@ -247,4 +247,4 @@ class Generator(nn.Module):
         if kind == "none":
             return None
         kept = getattr(self.noises, f"noise_{layer}")
-        return kept if kind == "fixed" else distributed.normal(len(x), *kept.shape[1:], like=kept)
+        return kept if kind == "fixed" else distributed.draw_normal(len(x), *kept.shape[1:], like=kept)

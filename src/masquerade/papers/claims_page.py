@@ -123,7 +123,7 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
 
 
 def _heading(paper: str, context: Context) -> str:
-    known = paper in discovery.names("methods")
+    known = paper in discovery.list_names("methods")
     return f"## {latent_stand_ins.titled(paper, paper, context.latent_stand_ins)}" + (
         f"\n\n*{discovery.load('methods', paper).paper}*" if known else ""
     )
@@ -224,7 +224,7 @@ def _measures_of(claim: Claim, context: Context) -> str:
 
 
 def _unit(measure: Measure) -> str:
-    known = measure.metric in discovery.names("metrics")
+    known = measure.metric in discovery.list_names("metrics")
     return discovery.load("metrics", measure.metric).unit if known else layout.NONE
 
 

@@ -89,8 +89,8 @@ def clusters(
     seeds = sorted(seeds, key=lambda seed: seed[1]["seed"])
     wide = SIDE * len(figure.panels)
     reason = "; ".join(skipped.values()) or "no features were written"
-    with canvas.style():
-        drawing, rows = canvas.sheet(wide, (SIDE, WORDS), len(figure.panels), _notes(figure, context))
+    with canvas.use_style():
+        drawing, rows = canvas.make_sheet(wide, (SIDE, WORDS), len(figure.panels), _notes(figure, context))
         for panel, ax, below in zip(figure.panels, *rows, strict=True):
             ax.set(title=panel.title, xticks=[], yticks=[])
             ax.spines[:].set(visible=True, color=TILE)
@@ -101,7 +101,7 @@ def clusters(
                 _reason(ax, f"these faces have no annotation '{panel.label}'")
             else:
                 _panel(figure, panel, ax, below, seeds)
-        canvas.save(drawing, outputs, dpi=200)
+        canvas.save_drawing(drawing, outputs, dpi=200)
 
 
 def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", seeds: Sequence[SeedFeatures]) -> None:

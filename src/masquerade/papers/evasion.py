@@ -12,7 +12,7 @@ PURPOSE = ("poisoning_protection_rate",)
 
 def measured(method: str) -> bool:
     """Whether the numbers of a method measure evasion, for which it was not made."""
-    return method in discovery.names("methods") and discovery.load("methods", method).capabilities.poisons
+    return method in discovery.list_names("methods") and discovery.load("methods", method).capabilities.poisons
 
 
 def of_table(table: Table) -> bool:

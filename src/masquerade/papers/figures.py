@@ -51,14 +51,14 @@ def curves(
         sum(1 + bool(curve.markers) + bool(curve.threshold) for curve in panel.curves) for panel in figure.panels
     )
     wide, legend = 3.7 * len(figure.panels), 0.2 * (entries + len(figure.controls))
-    with canvas.style():
-        drawing, rows = canvas.sheet(wide, (2.7, legend), len(figure.panels), notes)
+    with canvas.use_style():
+        drawing, rows = canvas.make_sheet(wide, (2.7, legend), len(figure.panels), notes)
         for panel, ax, below in zip(figure.panels, *rows, strict=True):
             _panel(figure, panel, ax, places, measured, context)
             names = below.legend(*ax.get_legend_handles_labels(), loc="upper left", handlelength=2.6, borderaxespad=0)
             names.set_in_layout(False)
             below.axis("off")
-        canvas.save(drawing, outputs, dpi=200)
+        canvas.save_drawing(drawing, outputs, dpi=200)
 
 
 def _places(figure: Curves, cells: Cells, context: Context) -> list[tuple[float, Setting]]:
@@ -207,7 +207,7 @@ def grid(
     if images.private:
         ids, notes = ids[:1], [sharing.explain_withheld(context.dataset(figure.dataset)), *notes]
     originals = images.originals(ids)
-    with canvas.style():
+    with canvas.use_style():
         drawing, tiles = _mosaic(len(ids), ["original", *(title for title, *_ in columns)], notes)
         for face, original, row in zip(ids, originals, tiles, strict=True):
             _tile(row[0], NOT_SHOWN if images.private else original)
@@ -220,7 +220,7 @@ def grid(
                     image = face_selection.draw(face, archives[key], key, images.distances)
                 _tile(ax, difference(image, original, declared.difference) if declared.difference else image)
         side = originals.shape[-1]
-        canvas.save(drawing, outputs, dpi=side * max(1, 192 // side))
+        canvas.save_drawing(drawing, outputs, dpi=side * max(1, 192 // side))
 
 
 def _left_out(columns: Iterable[tuple[str, tuple[str, str], Picture, str]]) -> str:
@@ -276,7 +276,7 @@ def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Fi
     import matplotlib.pyplot as plt
 
     wide = len(titles) * (1 + GAP) + GAP
-    text, below = canvas.lines(notes, wide)
+    text, below = canvas.wrap_notes(notes, wide)
     head = HEAD + LINE * max(title.count("\n") for title in titles)
     high = head + rows * (1 + GAP) + below
     drawing, tiles = plt.subplots(rows, len(titles), figsize=(wide, high), squeeze=False, gridspec_kw={

@@ -42,7 +42,7 @@ def unknown(measured: Iterable[tuple[str, str]]) -> str:
 
     Returns '' when no method is imported.
     """
-    titles = list(dict.fromkeys(title for method, title in measured if method not in discovery.names("methods")))
+    titles = list(dict.fromkeys(title for method, title in measured if method not in discovery.list_names("methods")))
     return f"What {', '.join(titles)} saw in training is not known here." if titles else ""
 
 
@@ -72,4 +72,4 @@ def _training(method: str) -> set[tuple[str, str]]:
 
 def _declared(room: str, name: str, what: str) -> set[str]:
     """What a dataset, backbone, judge or method declares under ``what``; nothing if no module of that name exists."""
-    return set(getattr(discovery.load(room, name), what)) if name in discovery.names(room) else set()
+    return set(getattr(discovery.load(room, name), what)) if name in discovery.list_names(room) else set()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.core import seeding
-from masquerade.core.statistics import decoded, interval
+from masquerade.core.statistics import compute_interval, decode
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
 from masquerade.params.matrix import Setting
@@ -96,7 +96,7 @@ class Cells:
         key_spreads = [value["key_spread"] for value in counted if value.get("key_spread") is not None]
         return Measured(
             value=fmean(numbers),
-            interval=interval(drawn),
+            interval=compute_interval(drawn),
             key_spread=math.sqrt(fmean(spread**2 for spread in key_spreads)) if key_spreads else None,
             seed_spread=stdev(numbers) if len(numbers) > 1 else None,
             own_spread=math.sqrt(fmean(spread**2 for spread in spreads)) if spreads else None,
@@ -129,7 +129,7 @@ def _joined(texts: Sequence[str | None]) -> np.ndarray | None:
     """
     if not texts or None in texts:
         return None
-    draws = np.stack([decoded(text) for text in texts if text])
+    draws = np.stack([decode(text) for text in texts if text])
     seeds, count = draws.shape
     drawn = seeding.make_generator(0, "bootstrap of seeds", seeds).integers(seeds, size=(seeds, count))
     return np.take_along_axis(draws, drawn, axis=0).mean(axis=0) if seeds > 1 else draws[0]

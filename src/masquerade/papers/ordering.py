@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from masquerade.core.statistics import interval
+from masquerade.core.statistics import compute_interval
 from masquerade.papers.measured import Measured
 from masquerade.papers.printed import Printed
 
@@ -49,7 +49,7 @@ def difference(greater: Measured, than: Measured, within: float = 0.0) -> tuple[
     value = greater.value - than.value + within
     if greater.draws is None or than.draws is None:
         return value, None
-    return value, interval(greater.draws - than.draws + within)
+    return value, compute_interval(greater.draws - than.draws + within)
 
 
 def orders(rows: Sequence[tuple[Printed | None, Measured]]) -> list[Order]:

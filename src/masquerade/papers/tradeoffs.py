@@ -61,8 +61,10 @@ def tradeoff(
     (.png, .svg) selects the format.
     """
     points, reasons, over = _points(figure, Cells(cells), skipped, context)
-    with canvas.style():
-        drawing, [[ax], [below]] = canvas.sheet(WIDE, (HIGH, LEGEND), 1, _notes(figure, points, reasons, over, context))
+    with canvas.use_style():
+        drawing, [[ax], [below]] = canvas.make_sheet(
+            WIDE, (HIGH, LEGEND), 1, _notes(figure, points, reasons, over, context)
+        )
         colors = [FAINT if point.control else color for point, color in zip(points, cycle(COLORS), strict=False)]
         for point, color in zip(points, colors, strict=True):
             _mark(ax, point, color)
@@ -70,7 +72,7 @@ def tradeoff(
         _axes(ax, figure)
         _labels(ax, points, colors)
         _legend(below)
-        canvas.save(drawing, outputs, dpi=200)
+        canvas.save_drawing(drawing, outputs, dpi=200)
 
 
 def _points(

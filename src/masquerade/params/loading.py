@@ -66,7 +66,7 @@ def _check_references(parameters: Parameters) -> None:
     references = {
         "matrix.train_on": ([parameters.matrix.train_on], parameters.datasets),
         "matrix.evaluate": (parameters.matrix.evaluate, parameters.datasets),
-        "share_originals": (parameters.share_originals, discovery.names("faces")),
+        "share_originals": (parameters.share_originals, discovery.list_names("faces")),
         "measure.judges": (parameters.measure.judges, parameters.judges),
         "target.judges": (parameters.target.judges, parameters.judges),
         "recovery.judges": (parameters.recovery.judges, parameters.judges),
@@ -84,7 +84,7 @@ def _check_references(parameters: Parameters) -> None:
         published = getattr(block, "published_ablations", None) or {}
         references[f"methods.{method}.published_ablations"] = (published, parameters.ablations(method))
     for method, block in parameters.imported.items():
-        if method in discovery.names("methods"):
+        if method in discovery.list_names("methods"):
             raise ParameterError(
                 f"imported.{method} has the name of a module of methods/. Choose another name, such as "
                 f"{method}_official, and rename the folder imported/<scale>/<dataset>/{method} if it is there."

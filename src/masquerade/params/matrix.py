@@ -114,7 +114,7 @@ def runs_once(method: str) -> bool:
 
     This is also true of an imported method.
     """
-    if method not in discovery.names("methods"):
+    if method not in discovery.list_names("methods"):
         return True
     capabilities = discovery.load("methods", method).capabilities
     return capabilities.deterministic and not (capabilities.trains or capabilities.keys)
@@ -143,7 +143,7 @@ def explain_skipped(
     parameters: Parameters, settings: Iterable[Setting], planned: Mapping[Setting, list[Cell]]
 ) -> dict[Setting, str]:
     """Setting -> why it has no runnable cell, for the cell of the table. Settings with runnable cells are left out."""
-    built, reasons = discovery.names("methods"), {}
+    built, reasons = discovery.list_names("methods"), {}
     for setting in settings:
         if setting in planned:
             why = planned[setting][0].reason

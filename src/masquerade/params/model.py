@@ -8,7 +8,7 @@ from pydantic import create_model
 
 from masquerade.core import discovery
 from masquerade.core.own_weights import OwnOrOfficialWeights, OwnWeights
-from masquerade.core.settings import Name, Settings, descriptions
+from masquerade.core.settings import Name, Settings, read_descriptions
 from masquerade.params.blocks import Common
 
 ROOMS = {
@@ -59,7 +59,7 @@ def _room_block(room: str) -> type[Settings]:
     """
     typed = {
         name: _method_block(name) if room == "methods" else discovery.load(room, name).Params
-        for name in discovery.names(room)
+        for name in discovery.list_names(room)
     }
     fields: dict[str, Any] = {
         name: (block | None, None if room in CHOSEN or block.model_fields else block()) for name, block in typed.items()
@@ -89,7 +89,7 @@ def format_template(method: str) -> str:
 
 def _format_block(indent: int, name: str, block: type[Settings]) -> list[str]:
     """The block ``name``, with a line for each field that params.yaml must set."""
-    margin, texts = " " * indent, descriptions(block)
+    margin, texts = " " * indent, read_descriptions(block)
     required = [name for name, field in block.model_fields.items() if field.is_required()]
     knobs = [f"{margin}  {knob}:   # {' '.join(texts.get(knob, '').split())}" for knob in required]
     return [f"{margin}{name}:{'' if knobs else ' {}'}", *knobs]

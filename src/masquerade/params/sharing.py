@@ -25,7 +25,7 @@ def list_private_datasets(
 
     If the dataset that methods learn from stays here, every evaluated one does: galleries show its people.
     """
-    real = {name for name in discovery.names("faces") if not discovery.load("faces", name).synthetic}
+    real = {name for name in discovery.list_names("faces") if not discovery.load("faces", name).synthetic}
     private = real - {*shared}
     return frozenset(private.union(evaluated) if train_on in private else private)
 

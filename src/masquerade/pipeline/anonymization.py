@@ -127,7 +127,7 @@ def sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | None:
 
 
 def _name(method: Method) -> str:
-    return discovery.name_of(type(method))
+    return discovery.find_name(type(method))
 
 
 def refusals(rows: pd.DataFrame) -> dict[str, str]:
@@ -164,7 +164,7 @@ def _checked_results(
     faces: Faces, method: Method, work: Callable[[Faces], np.ndarray], forbidden: str | None
 ) -> Iterator[tuple[np.ndarray | None, str]]:
     """As `_results`, for one batch."""
-    for part, images in batching.apply(work, faces):
+    for part, images in batching.apply_or_refuse(work, faces):
         if isinstance(images, Refusal):
             yield None, images.reason
             continue

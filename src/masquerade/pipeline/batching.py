@@ -17,7 +17,9 @@ class Refusal:
     reason: str
 
 
-def apply(work: Callable[..., Result], faces: Faces, *partners: Faces) -> Iterator[tuple[Faces, Result | Refusal]]:
+def apply_or_refuse(
+    work: Callable[..., Result], faces: Faces, *partners: Faces
+) -> Iterator[tuple[Faces, Result | Refusal]]:
     """(faces, result of ``work``). If ``work`` raises PictureError, the same for each face alone, in order.
 
     A face that is refused alone gives (face, Refusal). ``partners``: further pictures of the same faces in the same
@@ -30,7 +32,7 @@ def apply(work: Callable[..., Result], faces: Faces, *partners: Faces) -> Iterat
             yield faces, Refusal(str(error))
             return
         for place in range(len(faces)):
-            yield from apply(work, *(_one(batch, place) for batch in (faces, *partners)))
+            yield from apply_or_refuse(work, *(_one(batch, place) for batch in (faces, *partners)))
         return
     yield faces, result
 

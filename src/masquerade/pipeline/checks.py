@@ -51,7 +51,7 @@ def check_experiment(root: Path) -> None:
         overlays.check_hidden_changes(before, now, layer, file)
 
 
-def warnings(graph: Graph) -> list[str]:
+def collect_warnings(graph: Graph) -> list[str]:
     """What a person must know of a graph before it runs: files that are not ready, and cells that are left out."""
     parameters = graph.parameters
     backbones = [discovery.load("backbones", name)(block).asset for name, block in parameters.backbones.items()]

@@ -17,10 +17,10 @@ from masquerade.backbones.landmarks import LandmarksSettings
 from masquerade.backbones.landmarks import training as landmarks_training
 from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, normalized_mean_error, to_shares
 from masquerade.core import seeding
-from masquerade.core.annotations import boxes_of
+from masquerade.core.annotations import compute_boxes
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import FaceArchive, Faces, to_float
-from masquerade.core.people import in_hashed_order
+from masquerade.core.people import sort_by_hash
 from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.params.protocols import UtilitySettings
@@ -124,7 +124,7 @@ def _learned(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Anno
     Raises ProtocolError if there are too few.
     """
     rows = anonymized.select("train")
-    order = {name: place for place, name in enumerate(in_hashed_order(rows["identity"]))}
+    order = {name: place for place, name in enumerate(sort_by_hash(rows["identity"]))}
     # the people whom `people_rows` chooses come first
     rows = rows.sort_values("identity", key=lambda names: names.map(order), kind="stable")
     points, corners = _annotations(originals.index.set_index("id").loc[rows["source_id"]], originals)
@@ -144,7 +144,7 @@ def _annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, 
     points = Faces(np.empty(0), rows).landmarks
     points = np.where(np.isfinite(points).all(axis=(1, 2), keepdims=True), points, 0.0)
     size = archive.facts["size"]
-    return points, boxes_of(points, (size, size))
+    return points, compute_boxes(points, (size, size))
 
 
 def _usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:

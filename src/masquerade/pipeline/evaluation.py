@@ -11,7 +11,7 @@ import pandas as pd
 
 from masquerade.core import face_tables, files, fingerprints
 from masquerade.core.errors import ArchiveError, ProtocolError
-from masquerade.core.statistics import encoded
+from masquerade.core.statistics import encode
 from masquerade.metrics import Evidence, Metric, Value
 from masquerade.pipeline.attributes import predictions
 
@@ -111,7 +111,7 @@ def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dic
     """{metric: {judge: value with its denominator}}. A value that is not finite becomes None.
 
     ``low`` and ``high`` are the ends of the value's interval, None without one. ``draws`` holds the bootstrap samples
-    (`statistics.encoded`), so that the difference of two cells has an interval too.
+    (`statistics.encode`), so that the difference of two cells has an interval too.
     Raises ProtocolError if a metric returns something else than Values.
     """
     return {name: _plain(name, metric.compute(measured)) for name, metric in metrics.items()}
@@ -165,7 +165,7 @@ def _plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
         if not isinstance(value, Value) or value.over > value.of:
             raise ProtocolError(f"The metric '{name}' must give a Value with over <= of for '{judge}', not {value!r}.")
         low, high = value.interval or (None, None)
-        draws = None if value.draws is None or low is None else encoded(value.draws)
+        draws = None if value.draws is None or low is None else encode(value.draws)
         plain[judge] = {
             "value": _number(value.value), "over": _number(value.over), "of": _number(value.of),
             "spread": _number(value.spread), "spread_of": value.spread_of, "note": value.note,

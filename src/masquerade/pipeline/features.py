@@ -35,7 +35,7 @@ def write(
     table = rows[kept].set_index("id", drop=False)
     vectors: dict[str, dict[str, np.ndarray]] = {}
     for faces in archive.batches(batch, split):
-        for part, features in batching.apply(method.features, faces):
+        for part, features in batching.apply_or_refuse(method.features, faces):
             if isinstance(features, Refusal):
                 table.loc[part.ids, ["status", "reason"]] = REFUSED, features.reason
                 continue
@@ -49,7 +49,7 @@ def write(
 
 
 def _checked(features: dict[str, np.ndarray], faces: Faces, method: Method) -> dict[str, np.ndarray]:
-    module = discovery.name_of(type(method))
+    module = discovery.find_name(type(method))
     if not features:
         raise ProtocolError(f"methods/{module}.py gives no features, and a figure of its clusters needs some.")
     for name, values in features.items():

@@ -60,7 +60,7 @@ class ForkServer:
             return
         folder = Path(tempfile.mkdtemp(prefix="masquerade-"))  # only this user may enter it
         lifeline, self._lifeline = os.pipe()
-        self._process = launch(folder / SOCKET, lifeline)
+        self._process = start_server(folder / SOCKET, lifeline)
         os.close(lifeline)
         os.environ[forked_job.ADDRESS] = str(folder / SOCKET)
         threading.Thread(target=self._watch, args=[self._process, folder], daemon=True).start()
@@ -81,13 +81,13 @@ class ForkServer:
         self._process.wait()
 
 
-def launch(address: Path, lifeline: int) -> subprocess.Popen:
+def start_server(address: Path, lifeline: int) -> subprocess.Popen:
     """Start a server that listens at ``address``, in a folder of its own that it removes when it ends.
 
     It lives until the file descriptor ``lifeline`` can be read.
     """
     with socket.socket(socket.AF_UNIX) as listener:
-        with forked_job.short(address) as name:
+        with forked_job.shorten_address(address) as name:
             listener.bind(name)
         listener.listen(1024)
         return subprocess.Popen(
@@ -187,7 +187,7 @@ class _Server:
         except OSError:  # the program was killed
             program.close()
             return
-        if request["python"] == forked_job.python():
+        if request["python"] == forked_job.identify_python():
             fork = self._handed(request, streams) or _Fork(request, streams, self._open(program), self._imported)
             self._jobs[program] = fork
             with suppress(OSError):
@@ -239,7 +239,7 @@ class _Server:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def usage(shell: int) -> dict[str, float]:
+def read_usage(shell: int) -> dict[str, float]:
     """What the job used whose program ran in the process ``shell`` or below it, as `job_process` wrote it, once.
 
     Empty if it ran in no fork server, or if it was killed.

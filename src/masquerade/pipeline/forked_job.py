@@ -36,7 +36,7 @@ def delegate() -> None:
         return
     with socket.socket(socket.AF_UNIX) as connection:
         try:
-            with short(address) as name:
+            with shorten_address(address) as name:
                 connection.connect(name)
             socket.send_fds(connection, [b"\0"], [0, 1, 2])
             request = json.dumps(_request(Path(address).parent)).encode()
@@ -50,7 +50,7 @@ def delegate() -> None:
 
 
 @contextmanager
-def short(address: str | Path) -> Iterator[str]:
+def shorten_address(address: str | Path) -> Iterator[str]:
     """Another path of the same socket, for a folder with a long name: the kernel takes at most 107 bytes."""
     folder = os.open(Path(address).parent, os.O_RDONLY)
     try:
@@ -62,7 +62,7 @@ def short(address: str | Path) -> Iterator[str]:
 def _request(folder: Path) -> dict[str, Any]:
     return {
         "usage": str(folder / f"{os.getppid()}.{os.getpid()}"),
-        "python": python(),
+        "python": identify_python(),
         "argv": sys.argv,
         "path": sys.path,
         "directory": str(Path.cwd()),
@@ -71,7 +71,7 @@ def _request(folder: Path) -> dict[str, Any]:
     }
 
 
-def python() -> list[Any]:
+def identify_python() -> list[Any]:
     """What must be equal in both processes: the interpreter and its flags."""
     return [sys.executable, *sys.flags]
 

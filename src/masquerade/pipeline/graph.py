@@ -24,7 +24,7 @@ LATENT_BACKBONES = ("generator", "inversion", "semantics")
 """The backbones on which the codes of faces depend."""
 
 
-def one_of(names: Iterable[object]) -> str:
+def match_any(names: Iterable[object]) -> str:
     """A regular expression that matches these names alone."""
     return "|".join(sorted({str(name) for name in names})) or "none"
 
@@ -65,7 +65,7 @@ class Graph:
         self.attackers = AttackerInputs(self.parameters, self.built, self.paths)
         self._check_train_set()
         pretrained_networks.check_pretrained(self.parameters, root.resolve())
-        rehearsal.declare(self.parameters.rehearsal)
+        rehearsal.declare_rehearsal(self.parameters.rehearsal)
         sharing.declare(self.parameters.private)
         seeding.declare_determinism(self.parameters.compute.deterministic)
         self._slice, self.sources = cache(self._slice), cache(self.sources)

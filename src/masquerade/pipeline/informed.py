@@ -19,7 +19,7 @@ from masquerade.attackers.study.lessons import Lesson, Pairs, Photographs, lesso
 from masquerade.core import discovery, seeding
 from masquerade.core.images import OK, FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters
-from masquerade.core.statistics import threshold_at
+from masquerade.core.statistics import find_threshold
 from masquerade.judges import Judge
 from masquerade.judges.pixels import Pixels
 from masquerade.methods import Method
@@ -180,9 +180,9 @@ def _frames(
                 frames[TESTED] = frames[TESTED].assign(**restored)
             strangers = asked[HELD_OUT].strangers
             about = {
-                "attacker": discovery.name_of(type(attacker)), "asks": attacker.asks, "recognizer": name,
+                "attacker": discovery.find_name(type(attacker)), "asks": attacker.asks, "recognizer": name,
                 "trial": each.trial + deal, "learned": each.learned, "control": attacker.control,
-                "threshold": threshold_at(far, np.sort(strangers.ravel())), "comparisons": strangers.size,
+                "threshold": find_threshold(far, np.sort(strangers.ravel())), "comparisons": strangers.size,
             }  # fmt: skip
             rows = [*(frame.assign(group=group) for group, frame in frames.items()), refused.assign(group=TESTED)]
             yield pd.concat(rows, ignore_index=True).assign(**about)
@@ -291,7 +291,7 @@ def samples(attacks: Sequence[Attack], scenes: Mapping[str, Scene], count: int =
         if each.attacker.restores and len(pairs):
             restored = to_uint8(each.attacker.restore(to_float(pairs.anonymized[:count])))
             lines = pairs.clear[:count], pairs.anonymized[:count], restored
-            pictures[discovery.name_of(type(each.attacker))] = np.concatenate(
+            pictures[discovery.find_name(type(each.attacker))] = np.concatenate(
                 [np.concatenate(list(line), axis=1) for line in lines]
             )
     return pictures

@@ -16,7 +16,7 @@ from masquerade.core import face_tables
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import MasqueradeError
 from masquerade.core.images import to_float
-from masquerade.core.statistics import between, threshold_at
+from masquerade.core.statistics import between, find_threshold
 from masquerade.faces import DETAIL
 from masquerade.faces.photographs import alignment
 from masquerade.judges.detectors import Mtcnn
@@ -73,7 +73,7 @@ def choose_threshold(measurements_path: Path, dataset: str, split: str, far: flo
         return Threshold(SAME_PERSON, f"{published}; {JUDGE} did not measure {dataset}, so there is no calibration")
     impostors = np.sort(between(face_tables.stack(people[column]), people["identity"].to_numpy()))
     impostors = impostors[np.isfinite(impostors)]
-    calibrated = threshold_at(far, impostors)
+    calibrated = find_threshold(far, impostors)
     pairs = f"{len(impostors):,} impostor pairs of {dataset} ({split})"
     if np.isnan(calibrated):
         return Threshold(SAME_PERSON, f"{published}; no calibration, because FAR {far:.1%} needs more than {pairs}")

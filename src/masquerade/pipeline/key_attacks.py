@@ -17,12 +17,12 @@ from masquerade.core.face_tables import stack
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.core.statistics import (
     between,
-    encoded,
-    interval,
+    compute_interval,
+    compute_weighted_means,
+    encode,
+    find_threshold,
     people_of,
     people_weights,
-    threshold_at,
-    weighted_means,
 )
 from masquerade.judges import Judge
 from masquerade.methods import Method
@@ -61,7 +61,7 @@ class KeyAttacks:
         calibration = source[source["split"] == calibrate_on]
         embeddings, names = stack(calibration[self._column]), calibration["identity"].to_numpy()
         known = np.isfinite(embeddings).all(axis=1)
-        self.threshold = threshold_at(settings.far, np.sort(between(embeddings[known], names[known])))
+        self.threshold = find_threshold(settings.far, np.sort(between(embeddings[known], names[known])))
 
     def results(self) -> dict[str, Any]:
         """The results of all attacks as plain values; nothing is ``found`` if there is no threshold.
@@ -194,14 +194,14 @@ def _share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
     """The mean of the finite values (N,), as `_plain` values."""
     finite = values[np.isfinite(values)]
     mean = float(finite.mean()) if finite.size else math.nan
-    return _plain(mean, weighted_means(values, weights), int(finite.size), len(values))
+    return _plain(mean, compute_weighted_means(values, weights), int(finite.size), len(values))
 
 
 def _plain(value: float, draws: np.ndarray, over: int, of: int) -> dict[str, Any]:
     """A number with its interval, denominators and bootstrap ``draws`` (B,), as JSON holds it; None in place of NaN."""
-    low, high = interval(draws) or (None, None)
+    low, high = compute_interval(draws) or (None, None)
     number = value if math.isfinite(value) else None
-    return {"value": number, "low": low, "high": high, "over": over, "of": of, "draws": encoded(draws)}
+    return {"value": number, "low": low, "high": high, "over": over, "of": of, "draws": encode(draws)}
 
 
 def _strangers(people: np.ndarray) -> np.ndarray:

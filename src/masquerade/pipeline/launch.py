@@ -74,7 +74,7 @@ class Program:
 
         if submitit_internals.has_result():  # SLURM requeues a pre-empted job even if it ended within its grace time
             return
-        os.environ |= {RUN: self.run, LOG: str(submitit_internals.own_log())}
+        os.environ |= {RUN: self.run, LOG: str(submitit_internals.find_own_log())}
         sys.argv = [self.script, *self.arguments]
         try:
             runpy.run_path(self.script, run_name="__main__")
@@ -114,7 +114,7 @@ def run(launcher: str, submission: Mapping[str, Any], script: str, arguments: Se
     program = kind(script, tuple(arguments), uuid.uuid4().hex)
     with signals_to_stop() as stopped:
         job = submit(program, launcher, submission, stopped)
-        follow(job, submitit_internals.log(job), stopped)
+        follow(job, submitit_internals.find_log(job), stopped)
     conclude(job, submission["name"])
 
 
@@ -125,7 +125,7 @@ def check_partitions(partitions: Mapping[str, str]) -> None:
     """
     try:
         command = ["sinfo", "-h", "-o", "%R"]
-        listed = _patiently(
+        listed = _retry(
             lambda: subprocess.run(command, capture_output=True, text=True, check=True).stdout,
             "the partitions are not read yet", threading.Event(), most=4,
         )  # fmt: skip
@@ -175,15 +175,15 @@ def submit(
     executor = submitit.AutoExecutor(folder=str(logs), cluster=launcher, **options)
     executor.update_parameters(**resources)
     try:
-        job = _patiently(lambda: executor.submit(program), f"{submission['name']} is not submitted yet", stopped)
+        job = _retry(lambda: executor.submit(program), f"{submission['name']} is not submitted yet", stopped)
     except (submitit_internals.FailedJobError, OSError) as error:
-        reasons = "; ".join(submitit_internals.refusals(error))
+        reasons = "; ".join(submitit_internals.read_refusals(error))
         request = ", ".join(f"{key} '{submission[key]}'" for key in ("partition", "account", "constraint", "options"))
         raise LaunchError(
             f"SLURM refused {submission['name']}: {reasons}. The job requests {request} (params.yaml, compute); "
             "`sinfo` and `sacctmgr show associations user=$USER` list what is allowed."
         ) from error
-    log = submitit_internals.log(job)
+    log = submitit_internals.find_log(job)
     sys.stderr.write(f"{submission['name']} is {launcher} job {job.job_id}; its log: {log}\n")
     return job
 
@@ -200,9 +200,7 @@ def forget_defaults(options: Collection[str] = ()) -> None:
         del os.environ[name]
 
 
-def _patiently(
-    request: Callable[[], _Result], waiting: str, stopped: threading.Event, most: int | None = None
-) -> _Result:
+def _retry(request: Callable[[], _Result], waiting: str, stopped: threading.Event, most: int | None = None) -> _Result:
     """The result of a request to SLURM, made again after growing pauses while it fails for what passes by itself.
 
     ``most``: the number of pauses; None: about a day. Raises the last error.
@@ -269,11 +267,13 @@ def conclude(job: "Job", name: str) -> None:
     if not errors:
         return
     error = min(errors, key=lambda error: (process.LOST in str(error), not isinstance(error, FailedJobError)))
-    log = submitit_internals.log(job)
+    log = submitit_internals.find_log(job)
     if isinstance(error, FailedJobError):
-        reason = submitit_internals.last_line(error).removeprefix(f"{__name__}.{LaunchError.__name__}: ").rstrip(".")
+        reason = (
+            submitit_internals.read_last_line(error).removeprefix(f"{__name__}.{LaunchError.__name__}: ").rstrip(".")
+        )
         raise LaunchError(f"{name} failed as job {job.job_id}: {reason}. Its log is {log}.")
-    state = submitit_internals.state(job)
+    state = submitit_internals.read_state(job)
     hint = _HINTS.get(state, "Its log may give the reason.")
     raise LaunchError(f"{name} ended as job {job.job_id} without its outputs: {state}. {hint} Its log is {log}.")
 

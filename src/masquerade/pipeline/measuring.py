@@ -16,7 +16,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from masquerade.core import face_tables
-from masquerade.core.annotations import annotation_columns
+from masquerade.core.annotations import list_annotation_columns
 from masquerade.core.errors import ArchiveError, ProtocolError
 from masquerade.core.images import OK, FaceArchive
 from masquerade.judges import Judge
@@ -71,7 +71,7 @@ def measure(
     uneven = [column for column, arrays in values_of.items() if sum(map(len, arrays)) != len(measured)]
     if uneven:
         raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
-    kept = [column for column in KEPT if column in rows] + (annotation_columns(rows) if references is None else [])
+    kept = [column for column in KEPT if column in rows] + (list_annotation_columns(rows) if references is None else [])
     columns = {column: np.concatenate(arrays) for column, arrays in values_of.items()}
     of_archive = {"archive": faces.facts["checksum"], "size": side, "statement": faces.facts.get("statement", {})}
     face_tables.write_table(rows[kept], output, columns, facts(judges) | of_archive)

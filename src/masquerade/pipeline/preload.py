@@ -124,18 +124,10 @@ def load_code() -> None:
     from masquerade.networks import efficientnet_lite_internals, mobilenet_v2
     from masquerade.papers import claims_page, clusters, face_selection, figures, imported_rows, latex, markdown, tables
     from masquerade.params import blocks, protocols, slices
-    from masquerade.pipeline import (
-        downstream_utility,
-        evaluation,
-        features,
-        measuring,
-        metric_summary,
-        program,
-        recovery,
-    )
+    from masquerade.pipeline import downstream_utility, evaluation, features, measuring, program, recovery
 
     for room in ("backbones", "judges", "methods", "attackers", "metrics"):
-        for name in discovery.names(room):
+        for name in discovery.list_names(room):
             discovery.load(room, name)
     mobilenet_v2.folded_network()
     efficientnet_lite_internals.quick_network(0)

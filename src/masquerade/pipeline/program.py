@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from masquerade.training.settings import TrainingJob
 
 
-def arguments(
+def parse_arguments(
     description: str,
     files: Sequence[str] = (),
     optional: Sequence[str] = (),
@@ -37,8 +37,8 @@ def arguments(
 
     ``files``: one path each. ``optional``: one path each, or None. ``lists``: any number of paths each. ``named``: the
     same, as a mapping from the name of each file to its path. ``words``: one string each, which may be empty.
-    ``method``: also the arguments that `method` needs. In the result, ``params`` is a `Slice`, ``seed`` a number, and
-    ``inputs`` are all files that exist.
+    ``method``: also the arguments that `build_method` needs. In the result, ``params`` is a `Slice`, ``seed`` a number,
+    and ``inputs`` are all files that exist.
 
     In a build with a fork server, a fork of it runs the program, and this call does not return.
     """
@@ -64,7 +64,7 @@ def arguments(
     parsed = parser.parse_args()
     if "seed" in words:
         parsed.seed = int(parsed.seed)
-    rehearsal.declare(parsed.params.rehearsal)
+    rehearsal.declare_rehearsal(parsed.params.rehearsal)
     read = [path for name in (*files, *optional) if (path := getattr(parsed, name))]
     read += [path for name in (*lists, *named) for path in getattr(parsed, name)]
     parsed.inputs = [path for path in read if path.is_file()]
@@ -94,7 +94,7 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     try:
         with (
             seeding.explain_nondeterminism(),
-            tracking.run(name, given.params.values, tags(given), publishing.publish_live, shows_faces) as run,
+            tracking.run(name, given.params.values, collect_tags(given), publishing.publish_live, shows_faces) as run,
         ):
             work(run)
             if process.find_current().rank == 0:
@@ -105,12 +105,12 @@ def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
         sys.exit(f"{name}: {error}")
 
 
-def tags(given: Namespace) -> dict[str, str]:
+def collect_tags(given: Namespace) -> dict[str, str]:
     """The tags of a run: its commit, threads, code and the md5 of every input."""
     from masquerade.core import fingerprints
 
     values = {"commit": fingerprints.describe_commit(), "threads": str(given.threads)} | (
-        {"rehearsal": "true"} if rehearsal.on() else {}
+        {"rehearsal": "true"} if rehearsal.is_rehearsing() else {}
     )
     if given.code:
         values["code"] = fingerprints.md5(given.code)
@@ -118,13 +118,13 @@ def tags(given: Namespace) -> dict[str, str]:
     return values | {f"input.{path}": fingerprints.md5(path) for path in given.inputs}
 
 
-def cell(given: Namespace) -> dict[str, Any]:
+def select_cell(given: Namespace) -> dict[str, Any]:
     """The cell of the arguments ``dataset``, ``method``, ``variant`` and ``seed``."""
     return {name: getattr(given, name) for name in ("dataset", "method", "variant", "seed")}
 
 
-def method(given: Namespace) -> "Method":
-    """The method of a program whose `arguments` are those of a ``method``, built with its files."""
+def build_method(given: Namespace) -> "Method":
+    """The method of a program whose `parse_arguments` are those of a ``method``, built with its files."""
     from masquerade.core import discovery
     from masquerade.core.images import FaceArchive
     from masquerade.methods import Resources
@@ -141,7 +141,7 @@ def method(given: Namespace) -> "Method":
     return cls(params.training_params(given.method, given.variant), variant, resources)
 
 
-def training(given: Namespace, run: "Run", people: str, seed: int, **more: Any) -> "TrainingJob":
+def make_job(given: Namespace, run: "Run", people: str, seed: int, **more: Any) -> "TrainingJob":
     """The training of a program with the arguments ``faces``, ``backbones`` and ``state``."""
     from masquerade.training.settings import TrainingJob
 
@@ -159,7 +159,7 @@ def training(given: Namespace, run: "Run", people: str, seed: int, **more: Any) 
     )
 
 
-def show_anonymized(run: "Run", given: Namespace, method: "Method | None" = None) -> None:
+def record_sample(run: "Run", given: Namespace, method: "Method | None" = None) -> None:
     """Record a sample of the faces and anonymized pictures of a program, and the statement of its method."""
     from masquerade.pipeline import anonymization
 
@@ -170,7 +170,7 @@ def show_anonymized(run: "Run", given: Namespace, method: "Method | None" = None
         run.tag({f"statement.{key}": str(value) for key, value in method.statement().items()})
 
 
-def row(pictures: "np.ndarray", most: int = 8) -> "np.ndarray":
+def join_images(pictures: "np.ndarray", most: int = 8) -> "np.ndarray":
     """The first pictures of uint8 (N, H, W, 3) side by side: uint8 (H, most W, 3)."""
     import numpy as np
 

@@ -56,7 +56,7 @@ def attempt_all(
     with ArchiveWriter(output, facts) as out:
         for faces in anonymized.batches(batch, rows=rows):
             source = originals.load(rows=sources.loc[faces.index["source_id"]])
-            parts = list(batching.apply(work, faces, source))
+            parts = list(batching.apply_or_refuse(work, faces, source))
             made = [attempts for _, attempts in parts if not isinstance(attempts, Refusal)]
             names = list(dict.fromkeys(name for attempts in made for name in attempts))
             for part, attempts in parts:

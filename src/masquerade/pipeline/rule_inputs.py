@@ -42,7 +42,7 @@ class PlannedFiles:
         def value(wildcards: Any) -> str:
             words = dict(wildcards.items())
             paths = tuple(
-                discovery.module_path(room, name.format(**words))
+                discovery.find_module(room, name.format(**words))
                 for room, names in modules.items()
                 for name in (names(wildcards) if callable(names) else names)
             )

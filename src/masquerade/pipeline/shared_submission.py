@@ -94,7 +94,7 @@ def _ran(program: launch.Program, submission: Mapping[str, Any], stopped: thread
         raise launch.LaunchError(f"{name} failed as job {job.job_id}: {reason}. Its log is {log}.")
     unfinished = [run for run in runs if not _status(logs, run).is_file()]
     alone = unfinished[0] == runs[0] == program.run
-    if alone or submitit_internals.state(job) == "CANCELLED":
+    if alone or submitit_internals.read_state(job) == "CANCELLED":
         launch.conclude(job, name)
         raise launch.LaunchError(f"{name} ended as job {job.job_id} without its status. Its log is {log}.")
     return False
@@ -124,7 +124,7 @@ def _submission_of(
     finally:
         waiting.unlink(missing_ok=True)
     number, runs = json.loads(answer.read_text(encoding="utf-8"))
-    return submitit_internals.slurm_job(submission["logs"], number), runs
+    return submitit_internals.find_slurm_job(submission["logs"], number), runs
 
 
 def _submit_waiting(first: Path, submission: Mapping[str, Any], stopped: threading.Event) -> None:

@@ -23,17 +23,17 @@ def has_result() -> bool:
     return JobEnvironment().paths.result_pickle.is_file()
 
 
-def own_log() -> Path:
+def find_own_log() -> Path:
     """The log of the job that this process belongs to."""
     return JobEnvironment().paths.stderr
 
 
-def slurm_job(folder: str, number: str) -> Job:
+def find_slurm_job(folder: str, number: str) -> Job:
     """The job with this number, which another process submitted with ``folder`` for its files."""
     return SlurmJob(folder, number)
 
 
-def log(job: Job) -> Path:
+def find_log(job: Job) -> Path:
     """The log of a job. If the job has several processes, the log of the first."""
     return job.task(0).paths.stderr
 
@@ -43,17 +43,17 @@ def forget_states(job: Job) -> None:
     job.watcher.clear()
 
 
-def state(job: Job) -> str:
+def read_state(job: Job) -> str:
     """The state of a job by the cluster, ``COMPLETED``, ``TIMEOUT`` ...; ``UNKNOWN`` when the cluster has none."""
     return job.get_info(mode="force").get("State", "UNKNOWN").split()[0]
 
 
-def last_line(error: FailedJobError) -> str:
+def read_last_line(error: FailedJobError) -> str:
     """The last line of the traceback of a job that failed: ``<class>: <text>``."""
     traceback = str(error).split(RULE)[1]
     return [line for line in traceback.splitlines() if line.strip()][-1]
 
 
-def refusals(error: Exception) -> list[str]:
+def read_refusals(error: Exception) -> list[str]:
     """The reasons why ``sbatch`` refused a job, as it printed them; else the text of the error."""
     return re.findall(r"error: (.+)", str(error)) or [str(error)]

@@ -183,14 +183,16 @@ class _Exporter:
         parts, facts = checkpoints.load_checkpoint(path)
         self._refuse_pretrained(network, facts)
         tensors = {f"{part}.{key}": tensor for part, group in parts.items() for key, tensor in group.items()}
-        buffers = checkpoints.buffers_of(path)
+        buffers = checkpoints.list_buffers(path)
         # the codes and features of fakes are buffers, and are rounded
         rounded = round_to_half(tensors, buffers if network.room else [])
         ties = {name: md5 for name in network.needs(self.parameters) if (md5 := facts.get(name))}
         if not network.room:  # the file states the generator, and the features are those of this semantics network
             ties["semantics"] = fingerprints.md5(self.root / self.paths.backbone.format(backbone="semantics"))
         file = self.folder / cards.weights_path(network.name).name
-        checkpoints.write(file, rounded, {key: value for key, value in facts.items() if key not in ties}, buffers)
+        checkpoints.write_tensors(
+            file, rounded, {key: value for key, value in facts.items() if key not in ties}, buffers
+        )
         self._sha256[network.name] = fingerprints.sha256(file)
         quality, quality_of = self._read_quality(network)
         terms = find_terms(self.parameters, network)

@@ -33,23 +33,25 @@ def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping
         for name, module in modules.items()
         for key, value in module.state_dict().items()
     }
-    write(path, tensors, facts, [name for name in _buffers(modules) if name in tensors])
+    write_tensors(path, tensors, facts, [name for name in _buffers(modules) if name in tensors])
 
 
 def _buffers(modules: Mapping[str, nn.Module]) -> list[str]:
     return sorted(f"{name}.{key}" for name, module in modules.items() for key, _ in module.named_buffers())
 
 
-def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, object], buffers: Sequence[str]) -> None:
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, object], buffers: Sequence[str]
+) -> None:
     """Write tensors by their full names. ``buffers``: the names of those that are no parameters."""
     # one entry: the order of several is another one in each file
-    metadata = json.dumps({**rehearsal.marked(facts), BUFFERS: list(buffers)}, sort_keys=True)
+    metadata = json.dumps({**rehearsal.mark(facts), BUFFERS: list(buffers)}, sort_keys=True)
     with files.write_atomically(path) as temporary:
         safetensors.torch.save_file(dict(tensors), temporary, {"masquerade": metadata})
         temporary.chmod(0o644)  # safetensors lets only the owner read; the members of a lab share checkpoints
 
 
-def buffers_of(path: Path) -> list[str]:
+def list_buffers(path: Path) -> list[str]:
     """The names of the tensors of a checkpoint that are buffers. Raises CheckpointError if it does not list them."""
     with safe_open(path, framework="pt") as file:
         listed = json.loads(file.metadata()["masquerade"]).get(BUFFERS)

@@ -74,7 +74,7 @@ def select_rows(whole: Batch) -> Batch:
     return whole[dist.get_rank() :: count_processes()] if dist.is_initialized() else whole
 
 
-def normal(number: int, *shape: int, like: Tensor) -> Tensor:
+def draw_normal(number: int, *shape: int, like: Tensor) -> Tensor:
     """Standard normal numbers (number, *shape): this process's rows of the numbers that one would draw."""
     return select_rows(torch.randn(number * count_processes(), *shape, device=like.device, dtype=like.dtype))
 

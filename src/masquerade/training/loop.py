@@ -55,7 +55,7 @@ class Task(Protocol):
     """What is trained. ``modules`` have all weights and buffers to keep, ``optimizers`` all optimizers with a state.
 
     A task with ``parallel = True`` can be trained in several processes (`masquerade.training.distributed`). A task with
-    ``own_precision = True`` computes parts of a step with bfloat16 (`precision.mixed`), and not the whole step.
+    ``own_precision = True`` computes parts of a step with bfloat16 (`precision.use_bfloat16`), and not the whole step.
     """
 
     @property
@@ -133,13 +133,13 @@ def fit(
     first = _resume(task, averages, state, fingerprint)
     distributed.start_together([*task.modules.values(), *(of.module for of in averages.values())], first, state)
     is_first, device = distributed.is_first(), _device(task)
-    precision.prepare(task.modules.values(), arithmetic)
+    precision.prepare_networks(task.modules.values(), arithmetic)
     options: dict[str, Any] = {} if is_first else {"disable": True}
     bar = tqdm(total=steps, initial=first, mininterval=5, desc="training", **options)
     with _Requests() as requests, bar:
         saved = time.monotonic()
         for step in range(first, steps):
-            with precision.step(arithmetic, device, own=hasattr(task, "own_precision")):
+            with precision.use_arithmetic(arithmetic, device, own=hasattr(task, "own_precision")):
                 losses = task.step(step)
             losses = distributed.average_losses(losses)
             infinite = [name for name, value in losses.items() if not math.isfinite(value)]

@@ -15,29 +15,31 @@ from torch import Tensor, nn
 from masquerade.training.settings import Arithmetic
 
 
-def mixed(device: torch.device, enabled: bool, frozen: bool = False, cache: bool = True) -> AbstractContextManager:
+def use_bfloat16(
+    device: torch.device, enabled: bool, frozen: bool = False, cache: bool = True
+) -> AbstractContextManager:
     """A block in which convolutions and products of matrices are computed with bfloat16, if ``enabled``.
 
     It has no effect where bfloat16 does not pay, and on frozen networks on a GPU in a deterministic process. ``cache``:
     whether weights are converted once in the block, which must then not update them.
     """
-    used = enabled and not (frozen and exact(device)) and bfloat16_pays(device)
+    used = enabled and not (frozen and is_exact(device)) and bfloat16_pays(device)
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=cache) if used else nullcontext()
 
 
 def without_bfloat16(device: torch.device) -> AbstractContextManager:
-    """A block within `mixed` that computes in the types of its tensors: for a backward pass, or for exact products."""
+    """A block within `use_bfloat16` that computes in the types of its tensors: a backward pass, or exact products."""
     known = torch.amp.is_autocast_available(device.type)
     return torch.autocast(device.type, enabled=False) if known else nullcontext()
 
 
 @contextmanager
-def tf32(arithmetic: Arithmetic | None, device: torch.device, frozen: bool = False) -> Iterator[None]:
+def use_tf32(arithmetic: Arithmetic | None, device: torch.device, frozen: bool = False) -> Iterator[None]:
     """A block in which a GPU computes products of 32-bit floats in TF32, unless the precision is float32.
 
     It is for forward and backward passes. None, or ``frozen`` in a deterministic process: as outside of the block.
     """
-    if arithmetic is None or (frozen and exact(device)):
+    if arithmetic is None or (frozen and is_exact(device)):
         yield
         return
     before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
@@ -49,14 +51,14 @@ def tf32(arithmetic: Arithmetic | None, device: torch.device, frozen: bool = Fal
 
 
 @contextmanager
-def step(arithmetic: Arithmetic | None, device: torch.device, own: bool = False) -> Iterator[None]:
-    """A block for one step of a training. ``own``: the step itself says what it computes with bfloat16 (`mixed`)."""
+def use_arithmetic(arithmetic: Arithmetic | None, device: torch.device, own: bool = False) -> Iterator[None]:
+    """A block for one step of a training. ``own``: the step itself says what uses bfloat16 (`use_bfloat16`)."""
     whole = arithmetic is not None and arithmetic.reduced and not own
-    with tf32(arithmetic, device), mixed(device, whole, cache=False):
+    with use_tf32(arithmetic, device), use_bfloat16(device, whole, cache=False):
         yield
 
 
-def prepare(modules: Iterable[nn.Module], arithmetic: Arithmetic | None) -> None:
+def prepare_networks(modules: Iterable[nn.Module], arithmetic: Arithmetic | None) -> None:
     """Let networks compute channels last, if ``arithmetic`` says so. Their weights stay as they are."""
     if arithmetic is None or not arithmetic.channels_last:
         return
@@ -71,14 +73,14 @@ def _in_channels_last(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, 
     return tuple(value.contiguous(memory_format=torch.channels_last) if used else value for value, used in chosen)
 
 
-def used(arithmetic: Arithmetic, device: torch.device) -> str:
+def find_precision(arithmetic: Arithmetic, device: torch.device) -> str:
     """The precision in which frozen networks compute on a device: ``arithmetic.precision``, or float32."""
     if arithmetic.reduced:
-        return "bfloat16" if not exact(device) and bfloat16_pays(device) else "float32"
-    return "float32" if device.type == "cpu" or exact(device) else arithmetic.precision
+        return "bfloat16" if not is_exact(device) and bfloat16_pays(device) else "float32"
+    return "float32" if device.type == "cpu" or is_exact(device) else arithmetic.precision
 
 
-def exact(device: torch.device) -> bool:
+def is_exact(device: torch.device) -> bool:
     """Whether frozen networks compute in 32 bits alone: on a GPU, in a deterministic process."""
     return device.type != "cpu" and torch.are_deterministic_algorithms_enabled()
 

@@ -84,7 +84,9 @@ def load_pretrained(
     source = {PRETRAINED: {"name": name, "sha256": card.sha256}}
     # such as the refinement of an inversion, which a scale sets without a new training
     changeable = params.model_dump(include=set(params.after_training & facts.keys()))
-    checkpoints.write(checkpoint, tensors, {**facts, **changeable, **ties, **source}, checkpoints.buffers_of(path))
+    checkpoints.write_tensors(
+        checkpoint, tensors, {**facts, **changeable, **ties, **source}, checkpoints.list_buffers(path)
+    )
     logger.info("%s: written from %s, which scale %s trained", checkpoint, cards.weights_path(name), card.scale)
     return card
 

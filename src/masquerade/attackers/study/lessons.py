@@ -11,7 +11,7 @@ import pandas as pd
 
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import FaceArchive
-from masquerade.core.people import in_hashed_order
+from masquerade.core.people import sort_by_hash
 from masquerade.params.protocols import AttackedPeople, InformedSettings
 
 PART = "train"
@@ -72,7 +72,7 @@ class Lesson:
 
 def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
     """The rows of the first people by a hash of their names, and of the first pictures of each; 0: all."""
-    names = in_hashed_order(rows["identity"])
+    names = sort_by_hash(rows["identity"])
     chosen = rows[rows["identity"].isin(names[: settings.people or None])]
     return chosen.groupby("identity", sort=False).head(settings.pictures) if settings.pictures else chosen
 
@@ -94,7 +94,7 @@ def lesson(
         )
     counts = rows["identity"].value_counts()
     several = rows[rows["identity"].map(counts) >= PICTURES]
-    names = in_hashed_order(several["identity"])
+    names = sort_by_hash(several["identity"])
     kept = max(PEOPLE, math.ceil(settings.held_out * len(names)))
     if len(names) < kept + PEOPLE:
         raise ProtocolError(

@@ -129,6 +129,6 @@ def path_length_count(batch: int) -> int:
 def path_lengths(generator: Generator, codes: Tensor) -> Tensor:
     """||J_w^T y|| of random pictures y, (N,): Karras et al. 2020, Eq. 4; the mean over style layers, as published."""
     images = generator.synthesize(codes, "fresh")
-    directions = distributed.normal(*images.shape, like=images) / math.sqrt(images.shape[-1] * images.shape[-2])
+    directions = distributed.draw_normal(*images.shape, like=images) / math.sqrt(images.shape[-1] * images.shape[-2])
     slope = torch.autograd.grad((images * directions).sum(), codes, create_graph=True)[0]
     return slope.square().sum(dim=2).mean(dim=1).sqrt()

@@ -162,7 +162,7 @@ def draw_examples(network: MobileStyleGAN, count: int, seed: int) -> Examples:
         layers = 2 * LEVELS[LARGE] + 1
         own = int(draw.integers(2, 2 * LEVELS[SIZE])) if draw.random() < MIXED else layers
         codes = [w] * own + [others] * (layers - own)
-        with precision.mixed(z.device, network.mixed):
+        with precision.use_bfloat16(z.device, network.mixed):
             features = network.features(codes, LEVELS[SIZE])
             last = network.levels[LEVELS[SIZE]](features, codes[-1], codes[-1])
             pictures = inverse_haar(network.large_head(last, codes[-1])).float()

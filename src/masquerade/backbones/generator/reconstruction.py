@@ -200,7 +200,7 @@ def decoding_losses(
     generator: Generator, codes: Tensor, images: Tensor, weights: Tensor, mixed: bool, noise: Noise = "none"
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The pictures of ``codes`` (N, width), and the losses that compare the pictures of every level with ``images``."""
-    with precision.mixed(codes.device, mixed):
+    with precision.use_bfloat16(codes.device, mixed):
         pyramid = generator.pyramid(generator.broadcast(codes), noise)
     pyramid = [made.float() for made in pyramid]
     pixels, edges = differences(pyramid[-1], images, weights)

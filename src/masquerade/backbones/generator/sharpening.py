@@ -68,7 +68,7 @@ class Sharpening:
         """Random faces, the rows of this process."""
         z = draw.standard_normal((self.settings.batch, self.generator.style_width), dtype=np.float32)
         z = distributed.select_rows(torch.from_numpy(z)).to(self.examples.device)
-        with precision.mixed(z.device, self.params.mixed):
+        with precision.use_bfloat16(z.device, self.params.mixed):
             codes = self.generator.broadcast(self.generator.map(z))
             return self.generator.synthesize(codes, self.settings.noise).float()
 
@@ -134,7 +134,7 @@ class OnPixels:
         return value
 
     def _scores(self, images: Tensor) -> Tensor:
-        with precision.mixed(images.device, self.mixed):
+        with precision.use_bfloat16(images.device, self.mixed):
             return self.discriminator(images).float()
 
 
@@ -166,7 +166,7 @@ class OnFeatures:
         return loss.detach()
 
     def _scores(self, images: Tensor, draw: np.random.Generator) -> list[Tensor]:
-        with precision.mixed(images.device, self.mixed):
+        with precision.use_bfloat16(images.device, self.mixed):
             return [scores.float() for scores in self.heads(self.projection(moved(images, draw)))]
 
 

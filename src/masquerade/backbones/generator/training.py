@@ -206,7 +206,7 @@ def quality(generator: Generator | MobileStyleGAN, job: TrainingJob, count: int)
     ``frechet_pictures`` pictures, because the distance grows when pictures are few. ``variety``: mean distance between
     the features of generated faces, over that between real faces (1: as varied).
     """
-    from masquerade.core.statistics import frechet
+    from masquerade.core.statistics import compute_frechet
     from masquerade.networks.dlib_models import detect_faces
 
     z = normal(job.seed, "quality", count, generator.style_width)
@@ -225,8 +225,8 @@ def quality(generator: Generator | MobileStyleGAN, job: TrainingJob, count: int)
     return {
         "detection": float(detect_faces(truncated).mean()),
         "detection_untruncated": float(detect_faces(drawn).mean()),
-        "frechet_distance": frechet(made[:compared], real),
-        "frechet_distance_of_real": frechet(others[:compared], real),
+        "frechet_distance": compute_frechet(made[:compared], real),
+        "frechet_distance_of_real": compute_frechet(others[:compared], real),
         "frechet_pictures": float(compared),
         "variety": _spread(made) / _spread(real[:count]),
     }

@@ -161,7 +161,7 @@ def refined(
                 made = drawn if seen is None else drawn * seen[rows]
                 errors = picture_errors(made, images[rows], settings)
                 if network:
-                    with precision.mixed(images.device, True, frozen=True):
+                    with precision.use_bfloat16(images.device, True, frozen=True):
                         apart = lpips.distance(lpips.units(network, made), units)
                     errors = errors + settings.perceptual * apart
                 errors = errors + settings.prior * space(few).square().mean((1, 2))

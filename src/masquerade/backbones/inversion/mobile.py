@@ -56,7 +56,7 @@ class MobileTask:
         params = self.params
         draw = seeding.make_generator(self.seed, "inversion", step)
         images, known = self.pairs.batch(draw, self.own.batch)
-        with precision.mixed(self.device, params.mixed):
+        with precision.use_bfloat16(self.device, params.mixed):
             codes = self.inverter(photographs.worse(images, draw)).float()
         values = {"codes": self.error(codes, known).mean()}
         # a step with pictures draws them, and takes much longer
@@ -73,7 +73,7 @@ class MobileTask:
         images = photographs.lit(torch.where(turned[:, None, None, None], images.flip(3), images), draw)
         side = self.inverter.encoder.size
         small = deterministic.averaged(images, (side, side))
-        with precision.mixed(self.device, self.params.mixed):
+        with precision.use_bfloat16(self.device, self.params.mixed):
             codes = self.inverter(photographs.worse(small, draw)).float()
             made = self.generator.synthesize(codes)
             values = {"pixels": (made - images).square().mean()}

@@ -74,7 +74,7 @@ class InversionTask:
         params = self.params
         draw = seeding.make_generator(self.seed, "inversion", step)
         images, weights = self._images(draw)
-        with precision.mixed(self.device, params.mixed):
+        with precision.use_bfloat16(self.device, params.mixed):
             codes = self._encode(images, step).float()
             made = self.generator.synthesize(codes).float()
             values = self._picture_losses(made, images, weights)

@@ -46,7 +46,7 @@ class RecognizerBackbone(Backbone):
     def train(self, job: TrainingJob) -> None:
         from masquerade.backbones.recognition import photographs, training
 
-        name, params = discovery.name_of(type(self)), self.params
+        name, params = discovery.find_name(type(self)), self.params
         if params.photographs is None:
             training.train(name, self.network, params.recognition, job, self.facts())
         else:

@@ -116,7 +116,7 @@ def augmented(pictures: Tensor, draw: np.random.Generator) -> Tensor:
 
 def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[str]:
     """A part of the identities, as shares [first, last) of them in the order of a hash of their names."""
-    ordered = people.in_hashed_order(identities)
+    ordered = people.sort_by_hash(identities)
     return ordered[round(part[0] * len(ordered)) : round(part[1] * len(ordered))]
 
 

@@ -75,7 +75,7 @@ class PublishedDataset(Dataset):
 
     @property
     def name(self) -> str:
-        return discovery.name_of(type(self))
+        return discovery.find_name(type(self))
 
     def available(self) -> tuple[bool, str]:
         try:

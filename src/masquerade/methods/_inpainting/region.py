@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw
 
-from masquerade.core.annotations import boxes_of
+from masquerade.core.annotations import compute_boxes
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 
@@ -21,7 +21,7 @@ BROWS = (19, 24)  # the points whose heights end the polygon of CIAGAN
 
 def boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
     """The boxes of landmarks in square pictures: int (N, 4), as `boxes_of`."""
-    return boxes_of(landmarks, (size, size))
+    return compute_boxes(landmarks, (size, size))
 
 
 def scaled(landmarks: np.ndarray, own: int, size: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from masquerade.backbones import loaded
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float
-from masquerade.core.people import in_hashed_order
+from masquerade.core.people import sort_by_hash
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.ciagan import CiaganSettings
@@ -130,7 +130,7 @@ def labeled(archive: FaceArchive, part: str, count: int) -> list[str]:
 
     Raises ParameterError if there are fewer.
     """
-    names = in_hashed_order(training.located(archive, part)["identity"])
+    names = sort_by_hash(training.located(archive, part)["identity"])
     if len(names) < count:
         raise ParameterError(
             f"methods.ciagan.params.labels is {count}, and the group {part} of {archive.path} has {len(names)} people "

@@ -116,7 +116,7 @@ def _board(
         of_variants = [
             _variant((dataset, method, name), knobs, ids, derived, further, skipped) for name in variants.natural(knobs)
         ]
-        known = method in discovery.names("methods")
+        known = method in discovery.list_names("methods")
         title = discovery.load("methods", method).title if known else method
         methods_shown.append(MethodImages(method, title, tuple(of_variants)))
     original = Strip("original", _sheet(list(originals)))

@@ -80,7 +80,7 @@ def _indexes(archives: Iterable[Path]) -> list[Path]:
 def _statement(archives: Iterable[Path]) -> dict[str, Any]:
     """The statement of the method about itself, from the first seed."""
     first = next(iter(archives), None)
-    return dict(images.index_facts(images.index_path(first)).get("statement", {})) if first else {}
+    return dict(images.read_metadata(images.index_path(first)).get("statement", {})) if first else {}
 
 
 def _link(step: str, paths: Iterable[Path], facts: Mapping[str, Any] | None = None) -> Link:

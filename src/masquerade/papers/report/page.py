@@ -176,7 +176,7 @@ def paper(
                 missing[why] = missing.get(why, 0) + 1
     return Paper(
         name=name,
-        cites=discovery.load("methods", name).paper if name in discovery.names("methods") else "",
+        cites=discovery.load("methods", name).paper if name in discovery.list_names("methods") else "",
         tables=tables,
         figures=tuple((item, boards.figure(path)) for item, path in items if not isinstance(item, Table)),
         claims=tuple(claim for claim in claims if claim.claim.paper == name),

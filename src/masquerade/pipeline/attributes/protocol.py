@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core import files, seeding
-from masquerade.core.annotations import ANNOTATED, ANNOTATION, annotation_columns
+from masquerade.core.annotations import ANNOTATED, ANNOTATION, list_annotation_columns
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.methods import Method
@@ -20,7 +20,7 @@ PSEUDO_B_ATTRIBUTES = ("Bangs", "Eyeglasses", "No_Beard", "Smiling", "Young")
 
 def names(index: pd.DataFrame) -> list[str]:
     """The attributes that are true or false for every face of an index."""
-    return sorted(name.removeprefix(ANNOTATION) for name in annotation_columns(index))
+    return sorted(name.removeprefix(ANNOTATION) for name in list_annotation_columns(index))
 
 
 def shuffled_split(rows: pd.DataFrame, test_share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:

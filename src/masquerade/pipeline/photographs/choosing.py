@@ -112,7 +112,9 @@ def replace_keywords(
     """
     if not cls.capabilities.attribute_selective:
         selective = [
-            one for one in discovery.names("methods") if discovery.load("methods", one).capabilities.attribute_selective
+            one
+            for one in discovery.list_names("methods")
+            if discovery.load("methods", one).capabilities.attribute_selective
         ]
         raise ParameterError(f"'{name}' does not let you choose what it hides. These do: {', '.join(selective)}.")
     to_hide = [one for one in knobs.hide if one not in keep] if hide is None else hide
