@@ -195,7 +195,7 @@ class TestPapers:
 
 class TestSubmission:
     def test_own_resources_of_a_job_override_those_of_its_kind(self, graph):
-        compute = graph.parameters.compute.model_copy(update={"own": {"training/falco": {"gpus": 3}}})
+        compute = graph.parameters.compute.model_copy(update={"overrides": {"training/falco": {"gpus": 3}}})
         resources = submission.make_submission(compute, "logs/x", "training", lambda w: w.method, "train")
         requested = json.loads(resources["submission"](wildcards(method="falco")))
         assert (requested["gpus"], requested["name"], requested["resumable"]) == (3, "training falco", True)

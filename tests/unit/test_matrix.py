@@ -67,7 +67,7 @@ def test_method_that_is_not_built_is_skipped_with_that_reason(tiny):
 def test_planning_imports_no_torch(root):
     program = (
         "import sys\nfrom pathlib import Path\nfrom masquerade.params import loading, matrix\n"
-        f"matrix.cells(loading.load(Path({str(root)!r}), 'tiny'))\n"
+        f"matrix.plan_cells(loading.load(Path({str(root)!r}), 'tiny'))\n"
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
