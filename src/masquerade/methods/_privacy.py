@@ -65,7 +65,7 @@ class LaplaceMechanism:
     """How the sensitivity was found."""
     sampler: Sampler
     rest: str = "attribute maps"
-    """The other parts of a picture, which the noise does not cover."""
+    """The other parts of an image, which the noise does not cover."""
     measured_on: str = "faces of this set"
     """The faces of a measured sensitivity."""
 
@@ -77,7 +77,7 @@ class LaplaceMechanism:
     def perturb(self, vector: np.ndarray, seed: int, name: str) -> np.ndarray:
         """A vector (D,), scaled to unit length, with noise: unit vector (D,), float64.
 
-        ``seeded`` noise depends on ``seed`` and the picture's ``name``, and epsilon only scales it. So a sweep over
+        ``seeded`` noise depends on ``seed`` and the image's ``name``, and epsilon only scales it. So a sweep over
         epsilon changes the strength of the noise alone. ``opendp`` ignores both.
         """
         clean = normalize(vector)

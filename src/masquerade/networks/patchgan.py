@@ -30,7 +30,7 @@ class PatchDiscriminator(nn.Module):
 
 
 class MultiScale(nn.Module):
-    """One discriminator for each scale: the first gets the pictures, each further one pictures half the size.
+    """One discriminator for each scale: the first gets the images, each further one images half the size.
 
     Input (N, 3, S, S). Output: one map of scores for each scale, finest first.
     """
@@ -49,7 +49,7 @@ class MultiScale(nn.Module):
 
 
 class MultiScaleDiscriminator(MultiScale):
-    """The same network, with other weights, on pictures halved 0, 1, ..., ``scales`` - 1 times.
+    """The same network, with other weights, on images halved 0, 1, ..., ``scales`` - 1 times.
 
     Input (N, 3, S, S) in [-1, 1]. Output: ``scales`` maps of scores, finest first; larger means more real.
     """

@@ -68,7 +68,7 @@ def attribute_loss(drawn: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:
 def reconstruction_loss(drawn: Tensor, target: Tensor, same: Tensor) -> Tensor:
     """L_rec = 1/2 ||X^ - X||^2, Eq. 17, the mean over the ``same`` pairs, bool (N,); 0 without such a pair.
 
-    Section IV.D: there is no target picture for a pair of different faces, so its L_rec is 0.
+    Section IV.D: there is no target image for a pair of different faces, so its L_rec is 0.
     """
     of_pair = 0.5 * (drawn - target).square().mean(dim=(1, 2, 3))
     return (of_pair * same).sum() / same.sum().clamp(min=1)

@@ -49,7 +49,7 @@ class LossWeights(Settings):
     swapped_identity: Weight
     """lambda_1, the weight of the swapped identity, Eq. 6 (24: section 4.1)."""
     perceptual: Weight
-    """lambda_2, the weight of the rest of the picture, Eq. 5 (1.2: section 4.1)."""
+    """lambda_2, the weight of the rest of the image, Eq. 5 (1.2: section 4.1)."""
     latent: Weight
     """lambda_3 and alpha_3, the weight of the distance of the codes, Eq. 7 (3: section 4.1)."""
     information: Weight

@@ -104,7 +104,7 @@ class LReOrg(Method):
         training.train(params, job)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
+        """Raises PictureError if an image does not have the generator's size, or if its inversion diverged."""
         return self._space.draw(self._restore(self._hide(faces, seed), faces), faces.ids).numpy()
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> dict[str, "Tensor"]:
