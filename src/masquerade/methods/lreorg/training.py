@@ -210,7 +210,7 @@ class SwapTask:
         parts = [other_attributes_loss(*self._log_probabilities(name, rows, features)) for name in names]
         return cast("Tensor", sum(parts)) / len(parts)
 
-    def _content_log_probabilities(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+    def _log_probabilities(self, keyword: str, rows: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """log D of the original faces and of the swapped ones."""
         return self.words.log_probabilities(keyword, self.features[rows]), self.words.log_probabilities(
             keyword, features
