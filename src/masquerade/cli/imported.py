@@ -4,12 +4,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from masquerade.cli.common import Root
+from masquerade.cli.common import Root, read_options
 from masquerade.core import files
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.params import paths
@@ -36,73 +37,80 @@ def export_faces(
     from masquerade.pipeline.imported import pictures
     from masquerade.pipeline.photographs import batches
 
-    archive = _faces(loading.load(root, scale), root, dataset)
+    archive = _open_faces(loading.load(root, scale), root, dataset)
     batches.check_output(output, root / paths.DATA, overwrite=False)
     count = pictures.export(archive, output)
     typer.echo(f"{output}: {count} faces. Keep their names, and give the results to `masquerade import-method`.")
 
 
-def import_method(
+@dataclass(frozen=True)
+class ImportOptions:
+    """The options of `import_method`."""
+
     folder: Annotated[
         Path,
         typer.Argument(
             help="The folder with the pictures. Each has the name of its original.", exists=True, file_okay=False
         ),
-    ],
-    name: Annotated[str, typer.Option(help="The name of the method in the tables, such as deepprivacy_official.")],
-    dataset: Dataset,
-    variant: Annotated[str, typer.Option(help="A name for these settings of the method.")] = "default",
-    title: Annotated[str, typer.Option(help="The method's name as its authors write it.")] = "",
-    source: Annotated[str, typer.Option(help="The paper, and the program with its version.")] = "",
+    ]
+    name: Annotated[str, typer.Option(help="The name of the method in the tables, such as deepprivacy_official.")]
+    dataset: Dataset
+    variant: Annotated[str, typer.Option(help="A name for these settings of the method.")] = "default"
+    title: Annotated[str, typer.Option(help="The method's name as its authors write it.")] = ""
+    source: Annotated[str, typer.Option(help="The paper, and the program with its version.")] = ""
     partial: Annotated[
         bool, typer.Option("--partial", help="Allow missing pictures: their faces count as refused.")
-    ] = False,
-    resize: Annotated[bool, typer.Option("--resize", help="Resize square pictures to image.size.")] = False,
+    ] = False
+    resize: Annotated[bool, typer.Option("--resize", help="Resize square pictures to image.size.")] = False
     suffix: Annotated[
         str, typer.Option(help="What the program adds to each name, after the id, such as _anonymized.")
-    ] = "",
+    ] = ""
     near: Annotated[
         float, typer.Option(help="Refuse pictures within this mean distance of an original, in gray levels.")
-    ] = 6.0,
-    scale: Scale = None,
-    root: Root = Path(),
-) -> None:
+    ] = 6.0
+    scale: Scale = None
+    root: Root = Path()
+
+
+@read_options
+def import_method(given: ImportOptions) -> None:
     """Import the pictures that another program made of a dataset's test faces, as a method of the matrix."""
     from masquerade.params import loading
     from masquerade.pipeline.imported import pictures, recognized, registry
 
-    parameters = loading.load(root, scale)
-    known = parameters.imported.get(name)
-    if not (source or known):
+    parameters = loading.load(given.root, given.scale)
+    earlier = parameters.imported.get(given.name)
+    if not (given.source or earlier):
         raise ParameterError("--source is missing: name the paper, and the program with its version.")
-    title, source = title or (known.title if known else name), source or known.source
-    originals = pictures.Originals(_faces(parameters, root, dataset))
-    file = registry.place(parameters.scale, dataset, name, variant)
+    title = given.title or (earlier.title if earlier else given.name)
+    source = given.source or earlier.source
+    originals = pictures.Originals(_open_faces(parameters, given.root, given.dataset))
+    file = registry.place(parameters.scale, given.dataset, given.name, given.variant)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         stored = Path(place, "pictures.zip")
-        count = pictures.collect(folder, originals, stored, near, partial, resize, suffix)
-        knobs = {"sha256": pictures.sha256(stored), "originals": originals.digest, "near": near}
-        block = {name: {"title": title, "source": source, "variants": {variant: {dataset: knobs}}}}
-        overlay = registry.register(root, parameters.scale, block)
-        found, compared = recognized.count(stored, originals)
-        (root / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(stored, root / file)
-    typer.echo(f"{file}: {count} of {len(originals.rows)} faces, sha256:{knobs['sha256']}")
-    if found > compared / 2:
+        count = pictures.collect(given.folder, originals, stored, given.near, given.partial, given.resize, given.suffix)
+        entry = {"sha256": pictures.sha256(stored), "originals": originals.digest, "near": given.near}
+        block = {given.name: {"title": title, "source": source, "variants": {given.variant: {given.dataset: entry}}}}
+        overlay = registry.register(given.root, parameters.scale, block)
+        recognized_faces, compared = recognized.count(stored, originals)
+        (given.root / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(stored, given.root / file)
+    typer.echo(f"{file}: {count} of {len(originals.rows)} faces, sha256:{entry['sha256']}")
+    if recognized_faces > compared / 2:
         typer.echo(
-            f"Warning: dlib still finds the right person for {found} of {compared} faces. If the program hides people, "
-            f"this is not what it wrote: look at the pictures in {folder}.",
+            f"Warning: dlib still finds the right person for {recognized_faces} of {compared} faces. If the program hides "
+            f"people, this is not what it wrote: look at the pictures in {given.folder}.",
             err=True,
         )
-    typer.echo(f"{overlay}: imported.{name}.variants.{variant}.{dataset}")
-    if (root / ".dvc").is_dir():
-        add_to_dvc(root, file, pushed=dataset not in parameters.private)
+    typer.echo(f"{overlay}: imported.{given.name}.variants.{given.variant}.{given.dataset}")
+    if (given.root / ".dvc").is_dir():
+        add_to_dvc(given.root, file, pushed=given.dataset not in parameters.private)
     typer.echo("Next: `snakemake all`, `git add --all && git commit`, `dvc push`.")
-    if dataset in parameters.private:
-        typer.echo(f"`dvc push` leaves {file} out, as {dataset} is private: docs/sharing.md, share_originals.")
+    if given.dataset in parameters.private:
+        typer.echo(f"`dvc push` leaves {file} out, as {given.dataset} is private: docs/sharing.md, share_originals.")
 
 
-def _faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":
+def _open_faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":
     from masquerade.core.images import FaceArchive
 
     if dataset not in parameters.datasets:
