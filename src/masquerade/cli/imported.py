@@ -98,8 +98,8 @@ def import_method(given: ImportOptions) -> None:
     typer.echo(f"{file}: {count} of {len(originals.rows)} faces, sha256:{entry['sha256']}")
     if recognized_faces > compared / 2:
         typer.echo(
-            f"Warning: dlib still finds the right person for {recognized_faces} of {compared} faces. If the program hides "
-            f"people, this is not what it wrote: look at the pictures in {given.folder}.",
+            f"Warning: dlib still finds the right person for {recognized_faces} of {compared} faces. If the program "
+            f"hides people, this is not what it wrote: look at the pictures in {given.folder}.",
             err=True,
         )
     typer.echo(f"{overlay}: imported.{given.name}.variants.{given.variant}.{given.dataset}")
