@@ -78,16 +78,17 @@ def published(
     return Resources(backbones=paths, fakes=folder / "fakes.safetensors"), faces, block.params, block.variants["m_0"]
 
 
-def measured(
+def measure(
     resources: Resources, faces: Faces, knobs: Falco.Params, variant: Falco.Variant, batch: int, count: int,
     warm: bool = True,
 ):  # fmt: skip
     """(batch, pictures a second, peak memory in GiB of this process or of the GPU). ``warm``: after a batch before."""
-    method = Falco(Falco.Params(**{**knobs.model_dump(), "batch": batch}), variant, resources)
+    small_scale = knobs.small_scale.model_copy(update={"batch": batch})
+    method = Falco(knobs.model_copy(update={"small_scale": small_scale}), variant, resources)
     some = Faces(faces.images[:count], faces.index.iloc[:count])
     gpu = torch.cuda.is_available()
     if gpu:
-        batch = batch or method._together(count)
+        batch = batch or method._optimization_batch(count)
     if warm:  # with a whole batch, because a compiled optimization is compiled for its size
         few = min(count, max(batch, 1))
         method.anonymize(Faces(some.images[:few], some.index.iloc[:few]), 0)
@@ -110,7 +111,7 @@ def main() -> None:
         faces = len(case[1])
         # the best of three rounds: other processes can only slow a round down; at published size one takes minutes
         rounds = [
-            [measured(*case, *row) for row in ((1, 4), (8, 16), (0, faces))] for _ in range(1 if given.published else 3)
+            [measure(*case, *row) for row in ((1, 4), (8, 16), (0, faces))] for _ in range(1 if given.published else 3)
         ]
         rows = [max(row, key=lambda measurement: measurement[1]) for row in zip(*rounds, strict=True)]
     size = case[1].images.shape[-1]

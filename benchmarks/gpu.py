@@ -46,7 +46,7 @@ def falco_rows(size: int = 1024) -> Iterator[dict]:
             seeding.declare_determinism(deterministic)  # a new method prepares the GPU for it
             params = type(knobs)(**{**knobs.model_dump(), "arithmetic": arithmetic})
             for batch, count in numbers:
-                together, speed, memory = falco.measured(resources, faces, params, variant, batch, count)
+                together, speed, memory = falco.measure(resources, faces, params, variant, batch, count)
                 row = {"step": "anonymize", "what": f"{name}, {batch} side by side" if batch else name}
                 if not batch and arithmetic != TF32 and size == 1024:  # as scale paper_1024 computes
                     row |= {"what": "falco", "scale": "paper_1024", "mode": plan.MODES[deterministic]}
