@@ -1,5 +1,6 @@
-"""The matrix: every cell is runnable or has a reason, and planning does not import torch."""
+"""What a scale plans: every cell is runnable or has a reason; a job reads the parameters that its rule declares."""
 
+import json
 import subprocess
 import sys
 
@@ -8,6 +9,9 @@ import pytest
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading, matrix
+from masquerade.params.blocks import StandIns
+from masquerade.params.protocols import RecoverySettings
+from masquerade.params.slices import Slice, list_protocol_keys
 
 
 def test_cells_are_unique_and_in_a_fixed_order(tiny):
@@ -24,14 +28,6 @@ def test_deterministic_method_runs_with_one_seed(root):
         seeds.setdefault(cell.method, set()).add(cell.seed)
     assert seeds["gaussian_blur"] == {0}
     assert seeds["identitydp"] == {0, 1}
-
-
-def test_reason_is_computed_once_for_a_method_on_a_dataset(tiny, monkeypatch):
-    """The number of calls does not depend on variants and seeds."""
-    calls = []
-    monkeypatch.setattr(matrix, "find_obstacle", lambda parameters, *which: calls.append(which) or "")
-    matrix.plan_cells(tiny)
-    assert len(calls) == len(set(calls)) > 10
 
 
 def test_chosen_cells_keep_the_order_of_the_matrix(tiny):
@@ -71,3 +67,71 @@ def test_planning_imports_no_torch(root):
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def parameters(root):
+    return loading.load(root, "tiny")
+
+
+def test_text_is_canonical_and_parse_is_its_inverse(parameters):
+    declared = Slice.of(parameters, ["seeds", "scale"])
+    assert declared.text() == '{"scale": "tiny", "seeds": [0]}'
+    assert Slice.parse(declared.text()) == declared
+
+
+def test_job_cannot_read_a_knob_that_its_rule_did_not_declare(parameters):
+    declared = Slice.of(parameters, ["methods.fit.params", "measure.batch"])
+    assert declared["measure.batch"] == parameters.measure.batch
+    assert declared["methods.fit.params"] == declared["methods"]["fit"]["params"]
+    for key in ("data_seed", "measure.judges", "methods.falco.params"):
+        assert declared.get(key, "none") == "none"
+        with pytest.raises(KeyError, match=f"does not declare the parameter '{key}'"):
+            declared[key]
+
+
+def test_key_with_a_question_mark_may_be_missing_and_another_may_not(parameters):
+    assert Slice.of(parameters, ["methods.fit.ablations.none?"]).text() == "{}"
+    with pytest.raises(ParameterError, match=r"no 'methods.fit.nothing'"):
+        Slice.of(parameters, ["methods.fit.nothing"])
+
+
+def test_slice_of_a_rehearsal_holds_its_mark_beside_its_values():
+    rehearsing = Slice({"a": 1}, rehearsal=True)
+    assert json.loads(rehearsing.text()) == {"a": 1, "rehearsal": True}
+    assert Slice.parse(rehearsing.text()) == rehearsing
+
+
+def test_values_of_one_variant_replace_those_of_the_block(parameters):
+    keys = [key.format(method="ifadit", variant="full") for key in list_protocol_keys("recovery")]
+    values = Slice.of(parameters, keys).values | {"recovery.overrides.ifadit.full": {"pictures": 3}}
+    shared = Slice(values).settings("recovery", RecoverySettings)
+    assert shared.wrong_keys == parameters.recovery.wrong_keys
+    own = Slice(values).settings("recovery", RecoverySettings, "ifadit", "full")
+    assert own == shared.model_copy(update={"pictures": 3})
+    assert Slice(values).settings("recovery", RecoverySettings, "ifadit", "other") == shared
+
+
+def test_block_in_one_value_and_in_values_of_its_own_are_the_same():
+    whole, parts = {"stand_ins": {"datasets": {}, "judges": {}}}, {"stand_ins.datasets": {}, "stand_ins.judges": {}}
+    assert Slice(whole).settings("stand_ins", StandIns) == Slice(parts).settings("stand_ins", StandIns)
+
+
+def test_keys_of_a_protocol_exclude_those_that_only_select_cells():
+    assert "recovery.wrong_keys" in list_protocol_keys("recovery")
+    assert not [key for key in list_protocol_keys("recovery") if key.endswith(("cells", "judges"))]
+
+
+def test_module_is_built_with_its_parameters(parameters):
+    declared = Slice.of(parameters, ["metrics.psnr", "datasets.folder"])
+    assert type(declared.build("metrics", "psnr")).__name__ == "Psnr"
+    assert declared.build("datasets", "folder").params == parameters.datasets["folder"]
+
+
+def test_training_of_an_ablation_has_its_own_knobs(parameters):
+    name, ablations = next((name, found) for name in parameters.methods if (found := parameters.ablations(name)))
+    variant = next(iter(ablations))
+    keys = [f"methods.{name}.params", f"methods.{name}.ablations.{variant}"]
+    trained = Slice.of(parameters, keys).training_params(name, variant)
+    assert trained == parameters.training_params(name, variant) != parameters.methods[name].params
+    assert Slice.of(parameters, keys[:1]).training_params(name, variant) == parameters.methods[name].params

@@ -103,19 +103,6 @@ def test_run_carries_parameters_curves_pictures_and_tags(client):
     assert remaining_files() == []
 
 
-def test_long_lists_are_sent_in_pieces_without_loss(client):
-    with tracking.run("long", {f"knob{k}": k for k in range(230)}, {}) as run:
-        for step in range(1000):
-            run.log(step, {"loss": step, "nan": float("nan")})
-        run.tag({f"output.{k}": "x" for k in range(130)})
-    publishing.publish()
-    published = runs(client)["long"]
-    assert curve(client, "long") == [(step, step) for step in range(1000)]
-    assert len(curve(client, "long", "nan")) == 1000
-    assert len(published.data.params) == 230
-    assert sum(key.startswith("output.") for key in published.data.tags) == 130
-
-
 def test_failed_job_is_a_failed_run_with_its_error(client):
     with pytest.raises(ValueError, match="too small"), tracking.run("measure", {}, {}):
         raise ValueError("too small")
@@ -350,16 +337,6 @@ def test_artifacts_of_a_moved_working_copy_are_found_and_its_old_place_is_not_ma
             assert run.info.artifact_uri.startswith(f"{new.as_uri()}/mlruns/")
             assert [file.path for file in moved.list_artifacts(run.info.run_id)] == ["mlflow.db"]
     assert not old.exists()
-
-
-def test_shared_store_keeps_the_place_of_its_artifacts(client, tmp_path, monkeypatch):
-    started("here").end("FINISHED")
-    publishing.publish()
-    (tmp_path / "other").mkdir()
-    monkeypatch.chdir(tmp_path / "other")
-    started("there").end("FINISHED")
-    publishing.publish()
-    assert {run.info.artifact_uri.startswith(f"{tmp_path.as_uri()}/mlruns/") for run in runs(client).values()} == {True}
 
 
 def test_log_names_the_cause_if_a_server_does_not_allow_its_name():
