@@ -11,7 +11,7 @@ import pytest
 
 from masquerade.core import annotations, discovery
 from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import claims, latex, printed_costs, reference, tables
+from masquerade.papers import claims, documents, printed_costs, reference, tables
 from masquerade.papers.context import Context
 from masquerade.params.blocks import PARAMS, StandIns
 from masquerade.params.overlays import read_yaml
@@ -162,7 +162,7 @@ def test_the_sweep_over_epsilon_holds_one_kind_of_sensitivity():
 def test_every_row_can_be_written_in_latex(key):
     """pdflatex stops at letters outside ASCII."""
     stand_ins = StandIns(datasets={}, judges={})
-    assert latex.table(tables.build(TABLES[key], [], {}, Context("paper", (0,), stand_ins, "abc1234"))).isascii()
+    assert documents.latex(tables.build(TABLES[key], [], {}, Context("paper", (0,), stand_ins, "abc1234"))).isascii()
 
 
 @pytest.mark.parametrize("key", [key for key, item in ITEMS.items() if item.paper != "attackers"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import claims, claims_page, markdown, ordering, tables, verdicts
+from masquerade.papers import claims, claims_page, documents, ordering, tables, verdicts
 from masquerade.papers.declarations import Column, Table
 from masquerade.papers.measured import Cells, Measured
 from masquerade.papers.ordering import Order
@@ -58,7 +58,7 @@ class TestReading:
     def test_table_is_read_back_from_its_csv(self, table, built):
         again = reading.table(table, reading.records(built.csv()), Cells(CELLS), CONTEXT)
         assert again.csv() == built.csv()
-        assert markdown.page(again) == markdown.page(built)
+        assert documents.markdown(again) == documents.markdown(built)
 
     @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=4, max_size=4), st.booleans())
     def test_any_numbers_are_read_back(self, values, refused):

@@ -292,7 +292,7 @@ class TestPage:
         text = claims_page.longtable(judged, ONE)
         assert text.isascii()
         assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
-        assert "holds & 0.4 [0.4, 0.4] & Table 1, section 4" in text
+        assert r"\textbf{holds} & 0.4 [0.4, 0.4] & Table 1, section 4" in text
 
     def test_the_margin_of_several_seeds_is_that_of_their_means(self, tmp_path):
         cells = [cell("a", 0.9, seed) for seed in range(3)] + [cell("b", 0.5 + seed / 10, seed) for seed in range(3)]

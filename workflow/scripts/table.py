@@ -7,7 +7,7 @@ given = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",)
 
 def work(_) -> None:
     from masquerade.core import files
-    from masquerade.papers import imported_rows, latex, markdown, reference, tables
+    from masquerade.papers import documents, imported_rows, reference, tables
     from masquerade.papers.context import Context, skip_reasons
 
     context = Context.of(given.params)
@@ -15,7 +15,9 @@ def work(_) -> None:
     declared = reference.load(given.declared, context.latent_stand_ins)
     table = imported_rows.add(declared, imported, context.stand_ins)
     result = tables.build(table, files.read_numbers(given.metrics), skip_reasons(given.skipped), context)
-    for path, text in zip(given.outputs, (result.csv(), markdown.page(result), latex.table(result)), strict=True):
+    for path, text in zip(
+        given.outputs, (result.csv(), documents.markdown(result), documents.latex(result)), strict=True
+    ):
         files.write_text(path, text)
 
 

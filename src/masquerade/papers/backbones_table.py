@@ -5,7 +5,7 @@ from typing import Any
 
 from masquerade import assets
 from masquerade.core import own_weights
-from masquerade.papers import layout
+from masquerade.papers import documents, layout
 from masquerade.params.slices import Slice
 
 HEAD = ["Backbone", "Network", "Weights", "Figure", "Value", "Floor"]
@@ -21,7 +21,7 @@ def markdown(qualities: Iterable[Mapping[str, Any]], params: Slice, commit: str)
     parts = [
         "# Backbones",
         f"> Scale `{params['scale']}`. {params['caution']}".rstrip(),
-        layout.grid(HEAD, rows, right_from=4),
+        documents.markdown_grid(HEAD, rows, left=4),
         "Measured on the validation split, whose people no network was trained on. Below its floor (params.yaml) a "
         "backbone stops the run. What each figure means, and how each network is trained: docs/backbones.md.",
         *_adopted(qualities, params),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from masquerade.core import discovery, files
-from masquerade.papers import evasion, judges_in_training, latent_stand_ins, latex, layout
+from masquerade.papers import documents, evasion, judges_in_training, latent_stand_ins, layout
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
@@ -28,15 +28,17 @@ def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
         mine = [verdict for verdict in verdicts if verdict.claim.paper == paper]
         sections += [
             _heading(paper, context),
-            layout.grid(HEAD, [_row(verdict, context) for verdict in mine], right_from=9),
+            documents.markdown_grid(HEAD, [_row(verdict, context) for verdict in mine], left=len(HEAD)),
         ]
     parts = [
         "# Claims",
         "\n".join(f"> {line}" for line in _preamble(verdicts, context)),
-        layout.grid(SUMMARY, [*(_count(paper, verdicts) for paper in papers), _count("", verdicts)], right_from=1),
+        documents.markdown_grid(
+            SUMMARY, [*(_count(paper, verdicts) for paper in papers), _count("", verdicts)], left=1
+        ),
         *sections,
         "## What was measured",
-        layout.grid(MEASURES, _measures(verdicts, context), right_from=len(MEASURES)),
+        documents.markdown_grid(MEASURES, _measures(verdicts, context), left=len(MEASURES)),
         "## Notes",
         "\n".join(f"- {note}" for note in _notes(verdicts, context)),
     ]
@@ -45,22 +47,15 @@ def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
 
 def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
     """LaTeX for the packages longtable and booktabs: claims, verdicts and margins. The CSV has the numbers."""
-    lines = [r"\begin{longtable}{p{0.42\linewidth}p{0.2\linewidth}lp{0.16\linewidth}}"]
-    lines += [r"\toprule", r"Claim & Here & Margin & In the paper \\", r"\midrule", r"\endhead"]
-    for paper in dict.fromkeys(verdict.claim.paper for verdict in verdicts):
-        title = latex.escape(latent_stand_ins.titled(paper, paper, context.latent_stand_ins))
-        lines.append(rf"\multicolumn{{4}}{{l}}{{\textbf{{{title}}}}} \\")
-        for verdict in (verdict for verdict in verdicts if verdict.claim.paper == paper):
-            word = verdict.word + (f": {verdict.reason}" if verdict.reason else "")
-            cells = (verdict.claim.says, word, _margin(verdict), verdict.claim.source)
-            lines.append(" & ".join(map(latex.escape, cells)) + r" \\")
+    rows = []
+    for verdict in verdicts:
+        claim = verdict.claim
+        paper = latent_stand_ins.titled(claim.paper, claim.paper, context.latent_stand_ins)
+        rows.append([paper, claim.says, _word(verdict), _margin(verdict), claim.source])
+    columns = r"lp{0.34\linewidth}p{0.18\linewidth}lp{0.14\linewidth}"
+    grid = documents.latex_grid(["Paper", "Claim", "Here", "Margin", "In the paper"], rows, columns, longtable=True)
     sentences = [*_preamble(verdicts, context), *_notes(verdicts, context)]
-    lines += [
-        r"\bottomrule",
-        r"\end{longtable}",
-        *(latex.escape(line.replace("**", "")) + r"\par" for line in sentences),
-    ]
-    return "\n".join(lines) + "\n"
+    return grid + "".join(documents.escape(line) + "\\par\n" for line in sentences)
 
 
 def table(verdicts: Sequence[Verdict], context: Context) -> str:
@@ -141,12 +136,16 @@ def _count(paper: str, verdicts: Sequence[Verdict]) -> list[str]:
 def _row(verdict: Verdict, context: Context) -> list[str]:
     return [
         verdict.claim.says,
-        f"**{verdict.word}**" + (f": {verdict.reason}" if verdict.reason else ""),
+        _word(verdict),
         _margin(verdict),
         _compared(verdict, context),
         f"{_measures_of(verdict.claim, context)} on `{verdict.dataset}`",
         verdict.claim.source,
     ]
+
+
+def _word(verdict: Verdict) -> str:
+    return f"**{verdict.word}**" + (f": {verdict.reason}" if verdict.reason else "")
 
 
 def _margin(verdict: Verdict) -> str:

@@ -160,16 +160,14 @@ def label(result: "TableResult", row: "Row") -> str:
     return row.title + mark + ("" if row.printed or result.table.ours else DAGGER)
 
 
-def marks(result: "TableResult", rows: bool) -> dict[str, str]:
-    """Reason -> its letter, in the order of the table. ``rows``: with the reasons of whole rows."""
-    reasons: dict[str, None] = {}
-    if result.table.transpose:  # methods are the header, which is read first
-        reasons.update(dict.fromkeys(line.reason for line in result.lines if line.reason))
+def marks(result: "TableResult") -> dict[str, str]:
+    """Reason -> its letter, in the order of the table. The reason of a whole row stands beside its label instead."""
+    transposed = result.table.transpose  # its methods are the header, which is read first and has no room for reasons
+    reasons = [line.reason for line in result.lines if transposed]
     for line in result.lines:
-        missing = [line.reason] if rows and line.reason else [entry.measured.reason for entry in line.entries]
-        reasons.update(dict.fromkeys(reason for reason in missing if reason))
+        reasons += [entry.measured.reason for entry in line.entries if not line.reason]
     letters = ("".join(word) for size in count(1) for word in product(ascii_lowercase, repeat=size))
-    return dict(zip(reasons, letters, strict=False))
+    return dict(zip(dict.fromkeys(filter(None, reasons)), letters, strict=False))
 
 
 def both(result: "TableResult", line: "Line", column: "Column") -> bool:
@@ -200,16 +198,3 @@ def groups(columns: Iterable["Column"]) -> list[tuple[str, list[int]]]:
     """Neighboring columns of one group: (name of the group, places of the columns)."""
     neighbors = groupby(enumerate(columns), key=lambda item: item[1].group)
     return [(group, [place for place, _ in members]) for group, members in neighbors]
-
-
-def grid(head: list[str], body: list[list[str]], right_from: int) -> str:
-    """A Markdown table whose columns also line up as plain text."""
-    rows = [[cell.replace("|", r"\|") for cell in row] for row in [head, *body]]
-    widths = [max(3, *(len(row[place]) for row in rows)) for place in range(len(head))]
-    rule = ["-" * (width - 1) + ":" if place >= right_from else "-" * width for place, width in enumerate(widths)]
-    pads = [
-        [cell.rjust(width) if place >= right_from else cell.ljust(width)
-         for place, (cell, width) in enumerate(zip(row, widths, strict=True))]
-        for row in [rows[0], rule, *rows[1:]]
-    ]  # fmt: skip
-    return "\n".join(f"| {' | '.join(row)} |" for row in pads)
