@@ -82,7 +82,7 @@ def ranks(*attackers: str) -> tuple[str, ...]:
     return tuple(f"attack_rank1_rate/{attacker}" for attacker in attackers)
 
 
-STRONGEST: Columns = {"strongest attacker": ranks("worst")}
+STRONGEST: Columns = {"strongest attacker": ranks("strongest")}
 NAIVE: Columns = {"naive": ranks("naive")}
 LANDMARKS: Columns = {"landmark error, %": ("twin_landmark_error/",)}
 ATTACKERS: Columns = {

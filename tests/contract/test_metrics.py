@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.attackers.study.distances import Shown, measured
+from masquerade.attackers.study.distances import EmbeddingSet, measured
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.metrics import Evidence
@@ -115,11 +115,11 @@ def attacked(original, derived):
     kept, people, ids = np.isfinite(hidden).all(axis=1), *(original[name].to_numpy() for name in ("identity", "id"))
     wrong = np.roll(people[kept], PICTURES)  # each picture has the name of another person
     restored = unit(hidden + (clear - hidden) / 3 + 0.02 * np.random.default_rng(7).normal(size=clear.shape))
-    clear_faces, faces, back = (Shown(part[kept], people[kept], ids[kept]) for part in (clear, hidden, restored))
+    clear_faces, faces, back = (EmbeddingSet(part[kept], people[kept], ids[kept]) for part in (clear, hidden, restored))
     attacks = [
         ("naive", "naming", False, ("one", "other"), 1, (faces, clear_faces)),
         ("adapted", "naming", False, ("own",), 2, (faces, clear_faces)),
-        ("shuffled", "naming", True, ("own",), 1, (Shown(hidden[kept], wrong, ids[kept]), clear_faces)),
+        ("shuffled", "naming", True, ("own",), 1, (EmbeddingSet(hidden[kept], wrong, ids[kept]), clear_faces)),
         ("parrot", "linking", False, ("own",), 1, (faces, faces)),
         ("poisoned", "protecting", False, ("identity", "adaptive"), 1, (clear_faces, clear_faces, faces)),
         ("restoring", "naming", False, ("one", "other"), 1, (back, clear_faces)),

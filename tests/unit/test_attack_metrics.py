@@ -80,7 +80,7 @@ class TestRanks:
 
     def test_attack_without_a_measured_probe_has_a_reason(self):
         values = compute("attack_rank1_rate", answers({"naive": [np.nan, np.nan]}, people=[np.nan] * 2))
-        for part in ("naive", "worst", "worst_naming"):
+        for part in ("naive", "strongest", "strongest_naming"):
             assert math.isnan(values[part].value)
             assert (values[part].over, values[part].of, values[part].note) == (0, 2, "no face could be measured")
 
@@ -111,39 +111,39 @@ class TestRanks:
         values = compute("attack_rank1_rate", measurements)
         note = "chance 0.100, recognizer net; 1 of 2 trainings did not learn: they attack untrained"
         assert values["adapted"].note == note
-        assert values["worst"].note == f"adapted: {note}"
+        assert values["strongest"].note == f"adapted: {note}"
 
 
-class TestWorst:
-    def test_worst_is_the_highest_without_controls(self):
+class TestStrongest:
+    def test_strongest_is_the_highest_without_controls(self):
         ranks = {"naive": [1, 2, 2, 2], "parrot": [1, 1, 1, 2], "adapted": [2, 2, 1, 1], "shuffled": [1, 1, 1, 1]}
         asks = [name for name in ("naming", "linking", "naming", "naming") for _ in range(4)]
         measurements = answers(ranks, asks=asks, control=[False] * 12 + [True] * 4)
         values = compute("attack_rank1_rate", measurements)
-        assert list(values) == ["worst", "worst_naming", "naive", "parrot", "adapted", "shuffled"]
-        assert values["worst"].value == 0.75
-        assert values["worst"].note == "parrot: chance 0.100, recognizer net"
-        assert values["worst_naming"].value == 0.5
-        assert values["worst_naming"].note == "adapted: chance 0.100, recognizer net"
+        assert list(values) == ["strongest", "strongest_naming", "naive", "parrot", "adapted", "shuffled"]
+        assert values["strongest"].value == 0.75
+        assert values["strongest"].note == "parrot: chance 0.100, recognizer net"
+        assert values["strongest_naming"].value == 0.5
+        assert values["strongest_naming"].note == "adapted: chance 0.100, recognizer net"
         assert values["shuffled"].value == 1.0
 
-    def test_draws_of_the_worst_are_the_highest_in_each_sample(self):
-        """Two attackers who find one person each: the other one is the worst in half of the samples."""
+    def test_draws_of_the_strongest_are_the_highest_in_each_sample(self):
+        """Two attackers who find one person each: the other one is the strongest in half of the samples."""
         values = compute("attack_rank1_rate", answers({"one": [1, 2, 2], "two": [2, 1, 2]}))
         weights = samples(3)
         with np.errstate(invalid="ignore"):
             expected = weights[:, :2].max(axis=1) / weights.sum(axis=1)
-        assert np.allclose(values["worst"].draws, expected, equal_nan=True)
-        assert not np.allclose(values["worst"].draws, values["one"].draws, equal_nan=True)
+        assert np.allclose(values["strongest"].draws, expected, equal_nan=True)
+        assert not np.allclose(values["strongest"].draws, values["one"].draws, equal_nan=True)
 
-    def test_controls_alone_have_no_worst(self):
+    def test_controls_alone_have_no_strongest(self):
         values = compute("attack_rank1_rate", answers({"shuffled": [1, 2]}, control=[1.0, 1.0]))
         assert list(values) == ["shuffled"]
 
-    def test_attacker_without_a_value_is_not_the_worst(self):
+    def test_attacker_without_a_value_is_not_the_strongest(self):
         values = compute("attack_rank1_rate", answers({"none": [np.nan, np.nan], "naive": [2, 2]}))
-        assert (values["worst"].value, values["worst"].over) == (0.0, 2)
-        assert values["worst"].note.startswith("naive: ")
+        assert (values["strongest"].value, values["strongest"].over) == (0.0, 2)
+        assert values["strongest"].note.startswith("naive: ")
 
 
 def test_pictures_that_no_restoration_changed_are_not_compared():
@@ -214,14 +214,14 @@ class TestEqualErrorRate:
                 return far + way * (next_far - far)
         raise AssertionError
 
-    def test_worst_is_the_lowest(self):
+    def test_strongest_is_the_lowest(self):
         columns = {"distance": [1.0, 3.0, 1.0, 2.0], "strangers": [[2.0], [4.0], [3.0], [4.0]]}
         values = compute("attack_equal_error_rate", answers({"naive": [1, 1], "adapted": [1, 1]}, **columns))
         assert {name: value.value for name, value in values.items()} == {
-            "worst": 0.0, "worst_naming": 0.0, "naive": 0.5, "adapted": 0.0
+            "strongest": 0.0, "strongest_naming": 0.0, "naive": 0.5, "adapted": 0.0
         }  # fmt: skip
-        assert values["worst"].note == "adapted: chance 0.500, recognizer net"
-        assert np.nanmax(values["worst"].draws) == 0.0
+        assert values["strongest"].note == "adapted: chance 0.500, recognizer net"
+        assert np.nanmax(values["strongest"].draws) == 0.0
 
     def test_sample_without_a_probe_has_no_rate(self):
         rates = equal_error_rates(np.array([1.0]), [np.array([2.0])], np.array([[0.0], [2.0]]))
@@ -238,9 +238,9 @@ class TestPoisoning:
     def test_protection_is_the_share_that_is_not_found(self):
         values = compute("poisoning_protection_rate", self.measurements())
         assert {name: value.value for name, value in values.items()} == pytest.approx(
-            {"worst": 0.0, "identity": 2 / 3, "recognizer_a": 1 / 3, "adaptive": 0.0}
+            {"strongest": 0.0, "identity": 2 / 3, "recognizer_a": 1 / 3, "adaptive": 0.0}
         )
-        assert values["worst"].note == "adaptive: found by chance 0.100"
+        assert values["strongest"].note == "adaptive: found by chance 0.100"
         assert (values["identity"].over, values["identity"].of) == (3, 4)
         weights = samples(4)[:, :3]
         with np.errstate(invalid="ignore"):
@@ -248,7 +248,7 @@ class TestPoisoning:
 
     def test_training_concerns_the_adaptive_recognizer_alone(self):
         values = compute("poisoning_protection_rate", self.measurements(learned=[0.0] * 12))
-        assert [name for name, value in values.items() if "did not learn" in value.note] == ["worst", "adaptive"]
+        assert [name for name, value in values.items() if "did not learn" in value.note] == ["strongest", "adaptive"]
 
 
 class TestRestored:
@@ -313,5 +313,5 @@ def test_answers_of_attackers_are_read_from_their_file(tmp_path):
     )
     for name in ("attack_rank1_rate", "attack_true_acceptance_rate", "attack_equal_error_rate"):
         assert compute(name, measured) == compute(name, measurements)
-        assert "did not learn" in compute(name, measured)["worst"].note
+        assert "did not learn" in compute(name, measured)["strongest"].note
     assert compute("twin_detection_rate", measured)[""].value == 1.0

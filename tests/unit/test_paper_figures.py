@@ -141,7 +141,7 @@ title: Trade-off
 caption: Privacy against use
 source: ours
 dataset: {name: CelebA-HQ, role: celeba_hq}
-privacy: {title: Rate, metric: attack_rank1_rate, part: worst, direction: lower, percent: true}
+privacy: {title: Rate, metric: attack_rank1_rate, part: strongest, direction: lower, percent: true}
 naive: {metric: attack_rank1_rate, part: naive}
 utility: {title: Error, metric: twin_landmark_error, direction: lower}
 settings:
@@ -155,10 +155,10 @@ controls:
 """
 
 
-def attacked(method, worst, naive, error, variant="default"):
+def attacked(method, strongest, naive, error, variant="default"):
     """A cell with the rates of two attackers and a landmark error."""
     key = {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": 0}
-    rates = {"worst": number(worst), "naive": number(naive)}
+    rates = {"strongest": number(strongest), "naive": number(naive)}
     metrics = {"attack_rank1_rate": rates, "twin_landmark_error": {"": number(error)}}
     return {"cell": key, "statement": {"faces": 10}, "metrics": metrics}
 

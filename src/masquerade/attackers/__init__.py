@@ -15,7 +15,7 @@ from masquerade.core.settings import NoParameters, Settings
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers.study.lessons import Lesson
+    from masquerade.attackers.study.lessons import AttackerTrainingSet
     from masquerade.methods import Capabilities
 
 Asks = Literal["naming", "linking", "protecting"]
@@ -71,7 +71,7 @@ class Attacker(ABC):
         """The backbones that it starts from or uses, with these parameters."""
         return ()
 
-    def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
+    def train(self, lesson: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
         """Learn from ``lesson``, write ``job.checkpoint`` and return the figures of `quality`.
 
         An interrupted training goes on from ``job.state``. ``learned`` among the figures is 1 if the attack is better
@@ -80,7 +80,7 @@ class Attacker(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not train")
 
-    def study(self, lesson: "Lesson") -> None:  # noqa: B027 - optional hook
+    def study(self, lesson: "AttackerTrainingSet") -> None:  # noqa: B027 - optional hook
         """Choose what the attack needs to know of the method, without a training. Called once before the attack."""
 
     def restore(self, images: np.ndarray) -> np.ndarray:

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from masquerade.attackers import Recognizer as EmbeddingsOf
 from masquerade.attackers._parameters import RecognitionParams
-from masquerade.attackers.study.distances import Distances, Shown, measured, separability
-from masquerade.attackers.study.lessons import Lesson, Pairs
+from masquerade.attackers.study.distances import Distances, EmbeddingSet, measured, separability
+from masquerade.attackers.study.lessons import AttackerTrainingSet, Pairs
 from masquerade.backbones import loaded as loaded_backbone
 from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augmented
 from masquerade.core import seeding
@@ -88,7 +88,12 @@ def loaded(checkpoint: Path) -> EmbeddingsOf:
 
 
 def train(
-    name: str, params: RecognitionParams, pictures: Pictures, lesson: Lesson, linking: bool, job: TrainingJob
+    name: str,
+    params: RecognitionParams,
+    pictures: Pictures,
+    lesson: AttackerTrainingSet,
+    linking: bool,
+    job: TrainingJob,
 ) -> dict[str, float]:
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
@@ -126,8 +131,8 @@ def train(
 
 def compared(recognizer: EmbeddingsOf, pairs: Pairs, linking: bool) -> Distances:
     """The distances of anonymized pictures to the people of a gallery: anonymized (``linking``) or clear."""
-    probes = Shown(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
-    gallery = probes if linking else Shown(recognizer(to_float(pairs.clear)), pairs.people, pairs.ids)
+    probes = EmbeddingSet(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
+    gallery = probes if linking else EmbeddingSet(recognizer(to_float(pairs.clear)), pairs.people, pairs.ids)
     return measured(probes, gallery)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from masquerade.attackers._parameters import RestorationParams
-from masquerade.attackers.study.lessons import SEARCHED, Lesson, Pairs
+from masquerade.attackers.study.lessons import SEARCHED, AttackerTrainingSet, Pairs
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.core.settings import NoParameters
@@ -61,7 +61,7 @@ def _edges(images: Tensor) -> Tensor:
     return torch.cat([across, down], dim=1)
 
 
-def train(params: RestorationParams, lesson: Lesson, job: TrainingJob) -> dict[str, float]:
+def train(params: RestorationParams, lesson: AttackerTrainingSet, job: TrainingJob) -> dict[str, float]:
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
     ``before`` and ``after``: mean absolute error of the anonymized and of the restored pictures, in [0, 2].
@@ -89,7 +89,7 @@ def _function(network: Restorer) -> Pictures:
 
 
 def strongest(
-    lesson: Lesson, strengths: Iterable[Strength], restore: Callable[[np.ndarray, Strength], np.ndarray]
+    lesson: AttackerTrainingSet, strengths: Iterable[Strength], restore: Callable[[np.ndarray, Strength], np.ndarray]
 ) -> Strength:
     """The strength whose results are most like the clear pictures, by the mean SSIM of `SEARCHED` pictures.
 

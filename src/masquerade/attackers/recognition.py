@@ -10,7 +10,7 @@ from masquerade.core.settings import NoParameters
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers.study.lessons import Lesson
+    from masquerade.attackers.study.lessons import AttackerTrainingSet
     from masquerade.methods import Capabilities
 
 
@@ -51,7 +51,7 @@ class Adapted(RecognitionAttacker):
     asks = "naming"
     repeated = True
 
-    def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
+    def train(self, lesson: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _recognition
 
         learn = lesson.learn
@@ -70,7 +70,7 @@ class Parrot(RecognitionAttacker):
     source = "Newton et al. 2005, Preserving privacy by de-identifying face images (parrot recognition)"
     asks = "linking"
 
-    def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
+    def train(self, lesson: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _recognition
 
         pictures = _recognition.Pictures(lesson.learn.anonymized, lesson.learn.numbers)

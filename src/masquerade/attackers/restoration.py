@@ -12,7 +12,7 @@ from masquerade.core.settings import Settings
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers.study.lessons import Lesson
+    from masquerade.attackers.study.lessons import AttackerTrainingSet
 
 
 class Restoring(Attacker):
@@ -28,7 +28,7 @@ class Restoring(Attacker):
     Params = RestorationParams
     params: RestorationParams
 
-    def train(self, lesson: "Lesson", job: TrainingJob) -> dict[str, float]:
+    def train(self, lesson: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _restoration
 
         return _restoration.train(self.params, lesson, job)
@@ -58,7 +58,7 @@ class Interpolation(Attacker):
 
     params: Params
 
-    def study(self, lesson: "Lesson") -> None:
+    def study(self, lesson: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
         self._block = _restoration.strongest(lesson, self.params.blocks, enlarged)
@@ -97,7 +97,7 @@ class NonlocalMeans(Attacker):
 
     params: Params
 
-    def study(self, lesson: "Lesson") -> None:
+    def study(self, lesson: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
         self._strength = _restoration.strongest(lesson, self.params.strengths, denoised)
@@ -132,7 +132,7 @@ class Wiener(Attacker):
 
     params: Params
 
-    def study(self, lesson: "Lesson") -> None:
+    def study(self, lesson: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
         strengths = [(width, balance) for width in self.params.deviations for balance in self.params.balances]

@@ -103,14 +103,14 @@ def of_attackers(
 ) -> dict[str, Value]:
     """The value of each attacker that names or links people, and of the strongest one.
 
-    ``extreme``: whether the highest or the lowest value is that of the strongest attacker. ``worst`` is over all
-    attackers that are no controls, ``worst_naming`` over those of them that name people.
+    ``extreme``: whether the highest or the lowest value is that of the strongest attacker. ``strongest`` is over all
+    attackers that are no controls, ``strongest_naming`` over those of them that name people.
     """
     kinds, values = each_attacker(evidence, measure, remark, extreme)
     real = {attacker: value for attacker, value in values.items() if not kinds[attacker].control}
     naming = {attacker: value for attacker, value in real.items() if kinds[attacker].asks == "naming"}
-    sets = {"worst": real, "worst_naming": naming}
-    return {part: worst(members, extreme) for part, members in sets.items() if members} | values
+    sets = {"strongest": real, "strongest_naming": naming}
+    return {part: strongest_with_name(members, extreme) for part, members in sets.items() if members} | values
 
 
 def each_attacker(
@@ -133,7 +133,7 @@ def each_attacker(
     return kinds, {attacker: strongest(values, extreme)[1] for attacker, values in by_attacker.items()}
 
 
-def worst(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> Value:
+def strongest_with_name(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> Value:
     """The value of `strongest`. Its note begins with the name."""
     name, value = strongest(values, extreme)
     return replace(value, note=f"{name}: {value.note}") if value.over else value

@@ -14,9 +14,9 @@ from masquerade.metrics._attacks import (
     chance,
     each_attacker,
     of_attackers,
+    strongest_with_name,
     untrained,
     without,
-    worst,
 )
 from masquerade.metrics._values import share_at_threshold
 
@@ -26,7 +26,7 @@ class AttackRank1Rate(Metric):
 
     ``rank``: (N,), the place of the person of each probe, from 1. The people of the gallery are sorted by the distance
     to the probe. Parts: each attacker that names people (anonymized probe, clear gallery) or links pictures (both
-    anonymized), and the maximum over them, ``worst`` and ``worst_naming``; controls do not count there. Several
+    anonymized), and the maximum over them, ``strongest`` and ``strongest_naming``; controls do not count there. Several
     trainings: mean and standard deviation. The note gives chance, one over the people of the gallery. Refused faces are
     missing from ``over``.
     Reference: Newton et al. 2005 and McPherson et al. 2016 (attackers who learn the method); Phillips et al. 2011,
@@ -35,7 +35,7 @@ class AttackRank1Rate(Metric):
     >>> from masquerade.metrics._examples import attacked, values
     >>> answers = {"attacker": ["naive", "naive", "adapted", "adapted"], "rank": [4, 9, 1, 2]}
     >>> values(AttackRank1Rate, attacked(answers))
-    {'worst': 0.5, 'worst_naming': 0.5, 'naive': 0.0, 'adapted': 0.5}
+    {'strongest': 0.5, 'strongest_naming': 0.5, 'naive': 0.0, 'adapted': 0.5}
     """
 
     name = "attack_rank1_rate"
@@ -58,7 +58,7 @@ class AttackRank5Rate(Metric):
     >>> from masquerade.metrics._examples import attacked, values
     >>> answers = {"attacker": ["naive", "naive", "adapted", "adapted"], "rank": [4, 9, 1, 2]}
     >>> values(AttackRank5Rate, attacked(answers))
-    {'worst': 1.0, 'worst_naming': 1.0, 'naive': 0.5, 'adapted': 1.0}
+    {'strongest': 1.0, 'strongest_naming': 1.0, 'naive': 0.5, 'adapted': 1.0}
     """
 
     name = "attack_rank5_rate"
@@ -108,7 +108,7 @@ class AttackTrueAcceptanceRate(Metric):
     >>> from masquerade.metrics._examples import attacked, values
     >>> answers = {"attacker": ["naive", "naive"], "distance": [0.4, 0.9], "threshold": [0.5, 0.5]}
     >>> values(AttackTrueAcceptanceRate, attacked(answers))
-    {'worst': 0.5, 'worst_naming': 0.5, 'naive': 0.5}
+    {'strongest': 0.5, 'strongest_naming': 0.5, 'naive': 0.5}
     """
 
     name = "attack_true_acceptance_rate"
@@ -145,14 +145,15 @@ class PoisoningProtectionRate(Metric):
     """1 - mean over clear probes of [the right person is the first one in the gallery], in [0, 1]; higher is better.
 
     ``rank``: (N,). The gallery has protected pictures of the person of the probe and clear pictures of all others.
-    Parts: each recognizer of the service that looks the person up, and ``worst``, the minimum over them. The cloak was
-    computed against ``identity``; a newer service has another one, and ``adaptive`` learned from protected pictures.
+    Parts: each recognizer of the service that looks the person up, and ``strongest``, the minimum over them. The cloak
+    was computed against ``identity``; a newer service has another one, and ``adaptive`` learned from protected
+    pictures.
     Reference: Radiya-Dixit et al. 2022, Data Poisoning Won't Save You From Facial Recognition (arXiv:2106.14851).
 
     >>> from masquerade.metrics._examples import attacked, values
     >>> answers = {"recognizer": ["identity", "identity", "adaptive", "adaptive"], "rank": [3, 1, 1, 1]}
     >>> values(PoisoningProtectionRate, attacked({"asks": ["protecting"] * 4} | answers))
-    {'worst': 0.0, 'identity': 0.5, 'adaptive': 0.0}
+    {'strongest': 0.0, 'identity': 0.5, 'adaptive': 0.0}
     """
 
     name = "poisoning_protection_rate"
@@ -163,7 +164,7 @@ class PoisoningProtectionRate(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         values = {attack.recognizer: _missed(attack) for attack in attacks(evidence, ("protecting",))}
-        return {"worst": worst(values, "lowest")} | values if values else {}
+        return {"strongest": strongest_with_name(values, "lowest")} | values if values else {}
 
 
 def _missed(attack: Attack) -> Value:

@@ -19,14 +19,14 @@ class AttackEqualErrorRate(Metric):
     FRR(t): the share of the probes whose ``distance`` (N,) to their own person is at least t. FAR(t): the share of the
     ``strangers``' distances (N, S) that are below t. Both change in steps, so they are interpolated linearly between
     the distances that occur. A bootstrap sample counts the own distance and the strangers of a probe as often as its
-    person, and has a threshold of its own. Parts: as of `attack_rank1_rate`; ``worst`` is the minimum.
+    person, and has a threshold of its own. Parts: as of `attack_rank1_rate`; ``strongest`` is the minimum.
     Reference: Jain et al. 2004, An Introduction to Biometric Recognition; Todt et al. 2024 (SEBA, arXiv:2407.06648),
     attackers who know the method.
 
     >>> from masquerade.metrics._examples import attacked, values
     >>> answers = {"attacker": ["naive", "naive"], "distance": [1.0, 3.0], "strangers": [[2.0], [4.0]]}
     >>> values(AttackEqualErrorRate, attacked(answers))
-    {'worst': 0.5, 'worst_naming': 0.5, 'naive': 0.5}
+    {'strongest': 0.5, 'strongest_naming': 0.5, 'naive': 0.5}
     """
 
     name = "attack_equal_error_rate"

@@ -13,9 +13,17 @@ import numpy as np
 import pandas as pd
 
 from masquerade.attackers import Attacker, Recognizer
-from masquerade.attackers.study.distances import Distances, Shown, measured
+from masquerade.attackers.study.distances import Distances, EmbeddingSet, measured
 from masquerade.attackers.study.lessons import PART as TRAIN
-from masquerade.attackers.study.lessons import Lesson, Pairs, Photographs, lesson, pairs_of, people_rows, photographs_of
+from masquerade.attackers.study.lessons import (
+    AttackerTrainingSet,
+    Pairs,
+    Photographs,
+    lesson,
+    pairs_of,
+    people_rows,
+    photographs_of,
+)
 from masquerade.core import discovery, seeding
 from masquerade.core.images import OK, FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters
@@ -72,7 +80,7 @@ class Scene:
     tested: Pairs
     photographs: Photographs
     """All clear pictures of the tested people, also those whose anonymization was refused."""
-    lesson: Lesson
+    lesson: AttackerTrainingSet
     refused: pd.DataFrame
     """The rows of the tested pictures that the method refused."""
 
@@ -87,13 +95,13 @@ class Attack:
     """Whether its training made it better; True for one without a training."""
 
 
-def scene(originals: FaceArchive, tested: FaceArchive, lesson: Lesson) -> Scene:
+def scene(originals: FaceArchive, tested: FaceArchive, lesson: AttackerTrainingSet) -> Scene:
     """``tested``: the archive with the anonymized pictures of the test split."""
     rows, pairs = tested.select("test", status=None), pairs_of(originals, tested, "test")
     return Scene(pairs, photographs_of(originals, "test"), lesson, rows[rows["status"] != OK])
 
 
-def lesson_of(originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings) -> Lesson:
+def lesson_of(originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings) -> AttackerTrainingSet:
     """The lesson of an archive of the attackers' pictures. Raises ProtocolError as `lesson` does."""
     tested = originals.index.loc[originals.index["split"] != TRAIN, "identity"]
     return lesson(originals, anonymized, settings, tested)
@@ -216,16 +224,16 @@ def _asked(
 
     ``images``: the probes. ``draw``: deals the names of the gallery anew.
     """
-    probes = Shown(recognizer(images), pairs.people, pairs.ids)
+    probes = EmbeddingSet(recognizer(images), pairs.people, pairs.ids)
     if attacker.asks == "linking":
         gallery = probes
     else:
-        gallery = Shown(recognizer(to_float(photographs.images)), photographs.people, photographs.ids)
+        gallery = EmbeddingSet(recognizer(to_float(photographs.images)), photographs.people, photographs.ids)
     if attacker.asks == "protecting":
-        protected = Shown(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
+        protected = EmbeddingSet(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
         return measured(probes, gallery, protected)
     if draw is not None:
-        gallery = Shown(gallery.embeddings, draw.permutation(gallery.people), gallery.ids)
+        gallery = EmbeddingSet(gallery.embeddings, draw.permutation(gallery.people), gallery.ids)
     return measured(probes, gallery)
 
 

@@ -8,7 +8,7 @@ from masquerade.core.errors import ProtocolError
 
 
 @dataclass(frozen=True)
-class Shown:
+class EmbeddingSet:
     """Embedded pictures: ``embeddings`` (N, D), and for each the person and the id of its original, (N,)."""
 
     embeddings: np.ndarray
@@ -33,7 +33,7 @@ class Distances:
         return 1 + (self.strangers <= self.own[:, None]).sum(axis=1)
 
 
-def to_people(probes: Shown, gallery: Shown) -> tuple[np.ndarray, np.ndarray]:
+def to_people(probes: EmbeddingSet, gallery: EmbeddingSet) -> tuple[np.ndarray, np.ndarray]:
     """The distances (N, P) to P people in the order of their names, and these names (P,).
 
     A picture of the gallery with the same original as the probe does not count, so that the person decides and not the
@@ -57,7 +57,7 @@ def to_people(probes: Shown, gallery: Shown) -> tuple[np.ndarray, np.ndarray]:
     return nearest, names
 
 
-def measured(probes: Shown, gallery: Shown, own_gallery: Shown | None = None) -> Distances:
+def measured(probes: EmbeddingSet, gallery: EmbeddingSet, own_gallery: EmbeddingSet | None = None) -> Distances:
     """The distances of probes to their person and to all others.
 
     ``own_gallery``: the pictures that stand for the probe's own person, if they are others than those of ``gallery``.

@@ -61,7 +61,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class AttackerTrainingSet:
     """The attackers' people: those from whom an attack learns, and those who are held out."""
 
     learn: Pairs
@@ -79,7 +79,7 @@ def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
 
 def lesson(
     originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings, tested: Iterable[str]
-) -> Lesson:
+) -> AttackerTrainingSet:
     """The lesson of the attackers' pictures in ``anonymized``; ``originals`` has their sources.
 
     ``tested``: the people of the validation and test splits. Refused pictures are left out. Raises ProtocolError if an
@@ -106,7 +106,7 @@ def lesson(
     pairs = _pairs(originals, anonymized, several)
     held = np.isin(pairs.people, names[:kept])
     digest = hashlib.sha256(" ".join([originals.facts["checksum"], anonymized.facts["checksum"], *pairs.ids]).encode())
-    return Lesson(pairs.of(~held), pairs.of(held), digest.hexdigest())
+    return AttackerTrainingSet(pairs.of(~held), pairs.of(held), digest.hexdigest())
 
 
 def pairs_of(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pairs:
