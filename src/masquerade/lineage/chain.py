@@ -1,4 +1,11 @@
-"""The chain behind a number: from the cell of a table, job by job, to raw data."""
+"""The chain behind a number: from the cell of a table, job by job, to raw data.
+
+A link stands before the links that it was made from::
+
+    1  table    results/mini/tables/falco/table1.csv                    <- 2
+    2  metrics  results/mini/metrics/synthetic_hq/falco/m_0/0.json      <- 3, 4
+    3  measure  data/mini/measurements/synthetic_hq/falco/m_0/0.parquet <- ...
+"""
 
 import hashlib
 from collections import Counter

@@ -1,7 +1,10 @@
 """Why a number differs between two commits: the parameter, code, data or environment that changed.
 
 The records of each commit are followed from the cell to raw data. A job is a cause if its own parameters, rule, code or
-raw files differ. It is no cause if it differs only because an earlier job differs.
+raw files differ. It is no cause if it differs only because an earlier job differs::
+
+    Cause(job="checkpoints/mini/methods/falco/0.safetensors", kind="parameter",
+          what="methods.falco.params.steps: 50 -> 60", effect=True)
 """
 
 import json

@@ -3,7 +3,12 @@
 Snakemake's record of an output holds its inputs, parameters and command. This record holds the rest. It lies in
 ``.masquerade/provenance/`` under the name of the job's first output, and DVC keeps it together with the output. No job
 reads it and nothing compares it, because two builds of the same bytes may differ in times and machines. An edit of
-this file reruns nothing (`fingerprints.RECORDERS`).
+this file reruns nothing (`fingerprints.RECORDERS`)::
+
+    {"outputs": {"data/mini/faces/synthetic_hq.zip": "4d1a..."}, "commit": "37f496e8...+",
+     "environment": {"sha256": ..., "python": "3.11.7", "packages": {"torch": "2.13.0", ...}},
+     "machine": {"system": "Linux x86_64", "processor": ..., "cores": 2, "gpu": "", "kernels": "AVX512"},
+     "run": "0f3c...", "started": "2026-11-21T20:00:00+00:00", "seconds": 27.1, "threads": 2}
 """
 
 import hashlib

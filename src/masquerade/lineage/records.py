@@ -1,7 +1,12 @@
 """The records of a build as text in git: ``records/<scale>.jsonl``, one line a job.
 
 A line holds the md5 of the job's outputs, the circumstances of the job, and Snakemake's record of it. Two more kinds of
-lines hold what many jobs share: the fingerprint of a source file with the steps that use it, and long values.
+lines hold what many jobs share: the fingerprint of a source file with the steps that use it, and long values::
+
+    {"value": "1f0c...", "is": {"sha256": ..., "python": "3.11.7", "packages": {...}}}
+    {"source": "src/masquerade/core/images.py", "fingerprint": "9be1...", "steps": ["data", "measure"]}
+    {"outputs": {"data/mini/faces/synthetic_hq.zip": "4d1a..."},
+     "circumstances": {"commit": ..., "environment": "1f0c...", ...}, "snakemake": {"rule": "faces", ...}}
 """
 
 import hashlib

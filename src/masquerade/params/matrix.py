@@ -1,4 +1,10 @@
-"""The matrix of cells (dataset, method, variant, seed): which are runnable, and why the others are skipped."""
+"""The matrix of cells (dataset, method, variant, seed): which are runnable, and why the others are skipped.
+
+``matrix.evaluate`` of params.yaml selects the cells by patterns::
+
+    evaluate: {synthetic_hq: ["falco/*"]}
+    Cell(dataset="synthetic_hq", method="falco", variant="m_0", seed=0)     # .path == "synthetic_hq/falco/m_0/0"
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

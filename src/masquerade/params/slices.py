@@ -1,4 +1,9 @@
-"""Slices of the parameters: what one job may read. Snakemake gives it to the job, and keeps it in its record."""
+"""Slices of the parameters: what one job may read. Snakemake gives it to the job, and keeps it in its record.
+
+A rule declares dotted keys, and the job gets their values as JSON on its command line::
+
+    {"image.size": 64, "methods.falco.params": {"steps": 50, "first_layer": 3, ...}}
+"""
 
 import json
 from collections.abc import Iterable, Mapping
