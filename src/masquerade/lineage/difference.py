@@ -8,12 +8,12 @@ raw files differ. It is no cause if it differs only because an earlier job diffe
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from masquerade.lineage.address import ResolvedAddress, resolve
-from masquerade.lineage.history import History, Job, LineageError
+from masquerade.lineage.history import History, Job
 
 
 @dataclass(frozen=True)
@@ -71,45 +71,35 @@ def list_changes(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "
 
 
 def compare(old: History, new: History, address: str) -> Difference:
-    """Why ``address`` differs between two builds. Raises LineageError if it is in neither of them."""
-    resolved = {build: _resolved(build, address) for build in (old, new)}
-    if not any(resolved.values()):
-        resolve(address, new)  # raises an error that lists the known names
+    """Why ``address`` differs between two builds. Raises LineageError if one of them does not have it."""
+    before, after = resolve(address, old), resolve(address, new)
     causes: list[Cause] = []
     if old.scale != new.scale:
         causes.append(Cause("params.yaml", "parameter", str(Change("scale", old.scale, new.scale)), True))
-    behind = {build: _behind(build, resolved[build]) for build in (old, new)}
-    for key in dict.fromkeys((*behind[new], *behind[old])):
-        before, after = behind[old].get(key), behind[new].get(key)
-        if before and after:
-            causes += _causes(key, (old, before), (new, after))
+    old_jobs, new_jobs = _list_jobs_behind(old, before), _list_jobs_behind(new, after)
+    for key in dict.fromkeys((*new_jobs, *old_jobs)):
+        if key in old_jobs and key in new_jobs:
+            causes += _find_causes(key, (old, old_jobs[key]), (new, new_jobs[key]))
         elif old.scale == new.scale:
-            causes.append(Cause(key, "job", "is new" if after else "is gone", True))
-    md5s = [_md5(build, resolved[build]) for build in (old, new)]
+            causes.append(Cause(key, "job", "is new" if key in new_jobs else "is gone", True))
+    values = _pair_values(before, after)
     return Difference(
-        address, str(old), str(new), _values(resolved[old], resolved[new]), md5s[0] == md5s[1], tuple(causes)
+        address, str(old), str(new), values, _find_md5(old, before) == _find_md5(new, after), tuple(causes)
     )
 
 
-def _resolved(build: History, address: str) -> ResolvedAddress | None:
-    try:
-        return resolve(address, build)
-    except LineageError:
-        return None
+def _find_md5(build: History, target: ResolvedAddress) -> str:
+    job = build.find_job(target.file)
+    return job.outputs[target.file] if job else ""
 
 
-def _md5(build: History, target: ResolvedAddress | None) -> str:
-    job = build.find_job(target.file) if target else None
-    return job.outputs[target.file] if job and target else ""
-
-
-def _values(old: ResolvedAddress | None, new: ResolvedAddress | None) -> tuple[tuple[str, str, str], ...]:
-    before, after = ({cell.title: cell.value for cell in target.cells if cell.title != target.address} if target else {}
+def _pair_values(old: ResolvedAddress, new: ResolvedAddress) -> tuple[tuple[str, str, str], ...]:
+    before, after = ({cell.title: cell.value for cell in target.cells if cell.title != target.address}
                      for target in (old, new))  # fmt: skip
     return tuple((title, before.get(title, ""), after.get(title, "")) for title in dict.fromkeys((*before, *after)))
 
 
-def _behind(build: History, target: ResolvedAddress | None) -> dict[str, Job]:
+def _list_jobs_behind(build: History, target: ResolvedAddress) -> dict[str, Job]:
     """Key -> every job behind ``target``, each after the jobs that it was made from."""
     ordered: dict[str, Job] = {}
     entered: set[str] = set()
@@ -117,59 +107,55 @@ def _behind(build: History, target: ResolvedAddress | None) -> dict[str, Job]:
     def visit(job: Job, reads: Callable[[str], bool]) -> None:
         entered.add(job.key)
         for path in filter(reads, job.inputs):
-            maker = build.find_job(path)
-            if maker and maker.key not in entered:
-                visit(maker, lambda _: True)
+            earlier = build.find_job(path)
+            if earlier and earlier.key not in entered:
+                visit(earlier, lambda _: True)
         ordered[job.key] = job
 
-    if target and (last := build.find_job(target.file)):
+    if last := build.find_job(target.file):
         visit(last, lambda path: target.depends(path, build.scale))
     return ordered
 
 
-def _causes(key: str, old: tuple[History, Job], new: tuple[History, Job]) -> Iterator[Cause]:
+def _find_causes(key: str, old: tuple[History, Job], new: tuple[History, Job]) -> list[Cause]:
+    """What changed in the job ``key`` itself, and in its circumstances if it wrote other bytes."""
     before, after = old[1], new[1]
     effect = before.outputs != after.outputs
-    own = [Cause(key, "parameter", str(change), effect) for change in list_changes(before.params, after.params)]
+    causes = [Cause(key, "parameter", str(change), effect) for change in list_changes(before.params, after.params)]
     if before.template != after.template:
-        own.append(Cause(key, "rule", "the command of the rule changed", effect))
+        causes.append(Cause(key, "rule", "the command of the rule changed", effect))
     if before.code_sha256 != after.code_sha256:
-        own.append(Cause(key, "code", _sources(old, new), effect))
+        causes.append(Cause(key, "code", _list_changed_sources(old, new), effect))
     for path in sorted(before.inputs.keys() | after.inputs.keys()):
         if path not in before.inputs or path not in after.inputs:
-            own.append(Cause(key, "input", f"{path} is {'now' if path in after.inputs else 'no longer'} read", effect))
+            reads = "now" if path in after.inputs else "no longer"
+            causes.append(Cause(key, "input", f"{path} is {reads} read", effect))
         elif before.inputs[path] != after.inputs[path] and not any(build.find_job(path) for build, _ in (old, new)):
-            own.append(Cause(key, "data", f"{path} has other bytes", effect))
-    yield from own
-    if effect:
-        yield from _circumstances(key, before, after, alone=not own and before.inputs == after.inputs)
+            causes.append(Cause(key, "data", f"{path} has other bytes", effect))
+    if not effect:
+        return causes
+    if changes := _compare_circumstances(before.circumstances, after.circumstances):
+        causes.append(Cause(key, "environment", ", ".join(map(str, changes)), True))
+    elif not causes and before.inputs == after.inputs:
+        what = "other bytes from the same code, parameters and inputs; the circumstances are the same"
+        causes.append(Cause(key, "chance", what, True))
+    return causes
 
 
-def _sources(old: tuple[History, Job], new: tuple[History, Job]) -> str:
+def _list_changed_sources(old: tuple[History, Job], new: tuple[History, Job]) -> str:
     """The source files whose fingerprints differ."""
     before, after = (build.closure(job) for build, job in (old, new))
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     return ", ".join(names) if before and after else f"{new[1].code} (one of the lists of source files is not known)"
 
 
-def _circumstances(key: str, old: Job, new: Job, alone: bool) -> Iterator[Cause]:
-    """Causes in the recorded circumstances of the jobs. ``alone``: nothing else explains the other bytes."""
-    environments = [job.circumstances["environment"] for job in (old, new)]
-    before, after = ({"Python": one["python"], **one["packages"]} for one in environments)
-    old_machine, new_machine = _comparable(*(job.circumstances["machine"] for job in (old, new)))
-    differing = [*list_changes(before, after), *list_changes(old_machine, new_machine, "machine.")]
-    if differing:
-        yield Cause(key, "environment", ", ".join(map(str, differing)), True)
-    elif alone:
-        what = "other bytes from the same code, parameters and inputs; the circumstances are the same"
-        yield Cause(key, "chance", what, True)
-
-
-def _comparable(*machines: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The machines without ``kernels`` if one of the jobs did not load torch, and so did not record it."""
-    if all(machine["kernels"] for machine in machines):
-        return list(machines)
-    return [{key: value for key, value in machine.items() if key != "kernels"} for machine in machines]
+def _compare_circumstances(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+    """Other versions of Python and of packages, and another machine."""
+    before, after = ({"Python": one["environment"]["python"], **one["environment"]["packages"]} for one in (old, new))
+    machine = list_changes(old["machine"], new["machine"], "machine.")
+    # a job that did not load torch did not record the kernels
+    machine = [change for change in machine if change.key != "machine.kernels" or (change.old and change.new)]
+    return [*list_changes(before, after), *machine]
 
 
 def group_causes(causes: Iterable[Cause]) -> list[tuple[str, str, list[str]]]:
