@@ -68,7 +68,7 @@ def pictures() -> Iterator[tuple[str, int, float]]:
 
 def measured(cell: str) -> pd.DataFrame:
     method, _, variant = cell.partition("/")
-    path = PATHS.measured.format(dataset=DATASET, method=method, variant=variant, seed=0)
+    path = PATHS.measurements.format(dataset=DATASET, method=method, variant=variant, seed=0)
     return face_tables.read(ROOT / path).set_index("source_id")
 
 
@@ -106,7 +106,7 @@ def by_attribute() -> Iterator[str]:
     archive = FaceArchive(ROOT / PATHS.faces.format(dataset=DATASET))
     rows = archive.select("test")
     parts = groups(rows, lightness(archive, rows))
-    source = face_tables.read(ROOT / PATHS.measured_source.format(dataset=DATASET)).set_index("id")
+    source = face_tables.read(ROOT / PATHS.source_measurements.format(dataset=DATASET)).set_index("id")
     for title, cell in METHODS.items():
         made, clear = measured(cell).reindex(rows["id"]), source.reindex(rows["id"])
         pair = [face_tables.stack(frame["dlib_face.embedding"]) for frame in (made, clear)]

@@ -151,7 +151,7 @@ class TestTargets:
         assert not [path for path in files if "{" in path]
 
     def test_every_runnable_cell_is_anonymized_measured_and_has_metrics(self, graph):
-        for kind, pattern in (("anonymize", graph.paths.anonymized), ("measure", graph.paths.measured),
+        for kind, pattern in (("anonymize", graph.paths.anonymized), ("measure", graph.paths.measurements),
                               ("metrics", graph.paths.metrics)):  # fmt: skip
             assert set(graph.of(graph.cells, pattern)) <= set(Targets(graph).of(kind)(None))
 

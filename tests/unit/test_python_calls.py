@@ -319,7 +319,7 @@ class TestThreadsAndForks:
 class TestLoad:
     def test_another_current_folder_changes_nothing_after_loading(self, root, tmp_path, monkeypatch):
         """A service changes its folder; the threshold of its calibration was then dropped in silence."""
-        measured = root / Paths("mini").measured_source.format(dataset="folder")
+        measured = root / Paths("mini").source_measurements.format(dataset="folder")
         measured.parent.mkdir(parents=True)
         draw, names = np.random.default_rng(0), np.repeat([f"p{number}" for number in range(30)], 2)
         embeddings = list(0.5 * draw.normal(size=(len(names), 128)).astype(np.float32))

@@ -6,7 +6,7 @@ rule measure_source:
         backbones=JUDGES.checkpoints("measure"),
         weights=JUDGES.assets("measure"),
     output:
-        PATHS.measured_source,  # data/mini/measurements/synthetic_hq/source.parquet
+        PATHS.source_measurements,  # data/mini/measurements/synthetic_hq/source.parquet
     log:
         f"{LOGS}/measure/{{dataset}}.log",
     benchmark:
@@ -36,7 +36,7 @@ use rule measure_source as measure_target with:
         backbones=JUDGES.checkpoints("target"),
         weights=JUDGES.assets("target"),
     output:
-        PATHS.measured_target,  # data/mini/measurements/synthetic_hq/target.parquet
+        PATHS.target_measurements,  # data/mini/measurements/synthetic_hq/target.parquet
     log:
         f"{LOGS}/measure_target/{{dataset}}.log",
     benchmark:
@@ -55,7 +55,7 @@ rule measure:
         backbones=JUDGES.checkpoints("measure"),
         weights=JUDGES.assets("measure"),
     output:
-        PATHS.measured,  # data/mini/measurements/synthetic_hq/falco/m_0/0.parquet
+        PATHS.measurements,  # data/mini/measurements/synthetic_hq/falco/m_0/0.parquet
     log:
         f"{LOGS}/measure/{CELL}.log",
     benchmark:

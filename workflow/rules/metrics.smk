@@ -2,11 +2,11 @@
 rule evaluate:
     input:
         code=CODE("evaluate", metrics=PARAMETERS.metrics),
-        source=PATHS.measured_source,
-        derived=PATHS.measured,
-        target=PATHS.measured_target.format(dataset=GRAPH.train_on),
+        source=PATHS.source_measurements,
+        derived=PATHS.measurements,
+        target=PATHS.target_measurements.format(dataset=GRAPH.train_on),
         attributes=GRAPH.only(GRAPH.attributed, PATHS.attributes),
-        recoveries=GRAPH.only(GRAPH.attempted, PATHS.measured_recoveries),
+        recoveries=GRAPH.only(GRAPH.attempted, PATHS.recovery_measurements),
         key_attacks=GRAPH.only(GRAPH.key_attacked, PATHS.key_attacks),
         attack_results=GRAPH.only(ATTACKERS.cells, PATHS.attack_results),
         downstream_utility=GRAPH.only(ATTACKERS.cells, PATHS.downstream_utility),

@@ -40,7 +40,7 @@ use rule measure as measure_recoveries with:
         backbones=JUDGES.checkpoints("recovery"),
         weights=JUDGES.assets("recovery"),
     output:
-        PATHS.measured_recoveries,  # data/mini/measurements_of_recoveries/synthetic_hq/cao21/d_9/0.parquet
+        PATHS.recovery_measurements,  # data/mini/measurements_of_recoveries/synthetic_hq/cao21/d_9/0.parquet
     log:
         f"{LOGS}/measure_recoveries/{CELL}.log",
     benchmark:
@@ -62,7 +62,7 @@ rule key_attacks:
         ),
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
-        source=PATHS.measured_source,
+        source=PATHS.source_measurements,
         judged=JUDGES.checkpoints("attacks"),
         weights=JUDGES.assets("attacks"),
     output:

@@ -89,8 +89,8 @@ rule grid:
         faces=PAPERS.source(PATHS.faces),
         derived=PAPERS.shown(PATHS.anonymized),
         recoveries=PAPERS.shown(PATHS.recoveries, attempts=True),
-        source=PAPERS.if_chosen_by_distance(PAPERS.source(PATHS.measured_source)),
-        measured=PAPERS.if_chosen_by_distance(PAPERS.shown(PATHS.measured)),
+        source=PAPERS.if_chosen_by_distance(PAPERS.source(PATHS.source_measurements)),
+        measured=PAPERS.if_chosen_by_distance(PAPERS.shown(PATHS.measurements)),
     output:
         multiext(PATHS.figure, ".png", ".svg"),  # results/mini/figures/falco/figure3.png
     log:

@@ -22,7 +22,7 @@ def work(run) -> None:
     figure = reference.load(given.declared, context.latent_stand_ins)
     distances = None
     if given.source:
-        measured = {Cell.of("measured", path): path for path in given.measured}
+        measured = {Cell.of("measurements", path): path for path in given.measured}
         distances = face_selection.distances(given.source, measured, context.judge(figure.judge))
     derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.attempts))
     private = any(sharing.is_private(path, given.private.split()) for path in given.inputs)

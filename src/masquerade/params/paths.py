@@ -36,10 +36,10 @@ class Paths:
         self.pseudo_labels = f"{data}/attributes/pseudo_labels.parquet"
         self.attributes = f"{data}/attributes/{CELL}.parquet"
         # measurements
-        self.measured_source = f"{data}/measurements/{{dataset}}/source.parquet"
-        self.measured_target = f"{data}/measurements/{{dataset}}/target.parquet"
-        self.measured = f"{data}/measurements/{CELL}.parquet"
-        self.measured_recoveries = f"{data}/measurements_of_recoveries/{CELL}.parquet"
+        self.source_measurements = f"{data}/measurements/{{dataset}}/source.parquet"
+        self.target_measurements = f"{data}/measurements/{{dataset}}/target.parquet"
+        self.measurements = f"{data}/measurements/{CELL}.parquet"
+        self.recovery_measurements = f"{data}/measurements_of_recoveries/{CELL}.parquet"
         self.attack_results = f"{data}/attack_results/{CELL}.parquet"
         self.downstream_utility = f"{data}/downstream_utility/{CELL}.parquet"
         # checkpoints

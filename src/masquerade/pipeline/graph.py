@@ -161,8 +161,8 @@ class Targets:
 
     def measure(self) -> list[str]:
         """The measurements of every dataset and every cell."""
-        sources = self._graph.of_datasets(self._graph.datasets, self._paths.measured_source)
-        return sources + self._graph.of(self._graph.cells, self._paths.measured)
+        sources = self._graph.of_datasets(self._graph.datasets, self._paths.source_measurements)
+        return sources + self._graph.of(self._graph.cells, self._paths.measurements)
 
     def attributes(self) -> list[str]:
         """What the attribute protocol gives."""
@@ -174,7 +174,7 @@ class Targets:
         attempted, attacked = self._graph.attempted, self._graph.key_attacked
         return (
             _with_indexes(self._graph.of(attempted, self._paths.recoveries))
-            + self._graph.of(attempted, self._paths.measured_recoveries)
+            + self._graph.of(attempted, self._paths.recovery_measurements)
             + self._graph.of(attacked, self._paths.key_attacks)
         )
 

@@ -157,5 +157,5 @@ def photographs_at(parameters: Parameters, path: Path | None, faces: str, alignm
 def find_threshold(root: Path, parameters: Parameters) -> Threshold:
     """The threshold of the judge, with the calibration people of this repository where they were measured."""
     dataset, split = parameters.matrix.train_on, parameters.matrix.calibrate_on
-    measurements = Path(Paths(parameters.scale).measured_source.format(dataset=dataset))
+    measurements = Path(Paths(parameters.scale).source_measurements.format(dataset=dataset))
     return choose_threshold(root / measurements, dataset, split, FAR)
