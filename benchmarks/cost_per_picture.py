@@ -81,7 +81,7 @@ class Untrained:
         file, settings = self.folder / "fakes.safetensors", self.parameters.fakes
         if not file.is_file():
             space = LatentSpace({name: self._backbone(name) for name in ("generator", "semantics")})
-            fakes.write(space, file, settings.count, settings.psi, seed=0)
+            fakes.write_fakes(space, file, settings.count, settings.psi, seed=0)
         return file
 
 

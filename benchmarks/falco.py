@@ -71,7 +71,7 @@ def published(
     narrow = {"widths": list(WIDTHS_50), "units": list(UNITS_50), "input_size": 112}
     recognizer = _recognition.Recognizer(IRSE(112, WIDTHS_50, UNITS_50), 112)
     training.save_checkpoint(paths["identity"], {"network": recognizer.network}, {**narrow, "identities": 2})
-    fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 10 * pictures, 0.7, seed=0)
+    fakes.write_fakes(LatentSpace(paths), folder / "fakes.safetensors", 10 * pictures, 0.7, seed=0)
     images = np.random.default_rng(0).uniform(-1, 1, (pictures, 3, size, size)).astype(np.float32)
     block = parameters.methods["falco"]
     faces = Faces(images, pd.DataFrame({"id": [f"f{number}" for number in range(len(images))]}))

@@ -107,7 +107,7 @@ class Workshop:
         space = {name: self.backbone(name) for name in ("generator", "semantics")}
 
         def fill(folder: Path) -> None:
-            fakes.write(LatentSpace(space), folder / "fakes.safetensors", settings.count, settings.psi, seed=0)
+            fakes.write_fakes(LatentSpace(space), folder / "fakes.safetensors", settings.count, settings.psi, seed=0)
 
         return self.once("fakes of the workshop", fill) / "fakes.safetensors"
 

@@ -98,7 +98,7 @@ def test_the_perturbation_moves_identities_and_stays_within_its_limit(settings):
 
     pictures = np.random.default_rng(0).integers(60, 190, (24, 16, 16, 3)).astype(np.uint8)
     knobs = settings.model_copy(update={"perturbation": 0.1, "perturbation_steps": 20})
-    change = training.universal(Identity(), pictures, knobs, 0)
+    change = training.search_perturbation(Identity(), pictures, knobs, 0)
     assert change.abs().max() <= 0.1 + 1e-6
     images = torch.from_numpy(training.to_float(pictures))
     with torch.no_grad():

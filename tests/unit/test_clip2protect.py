@@ -8,7 +8,7 @@ import torch
 from masquerade.backbones.semantics import network
 from masquerade.backbones.semantics.network import Words
 from masquerade.core.errors import ParameterError
-from masquerade.methods._batches import full_batches
+from masquerade.methods._batches import fill_batches
 from masquerade.methods.clip2protect.search import Search
 
 
@@ -29,5 +29,5 @@ def test_other_generator_than_stylegan2_is_refused():
 
 
 def test_last_batch_is_filled_up_with_its_last_face():
-    assert full_batches(5, 3).tolist() == [[0, 1, 2], [3, 4, 4]]
-    assert full_batches(1, 2).tolist() == [[0, 0]]
+    assert fill_batches(5, 3).tolist() == [[0, 1, 2], [3, 4, 4]]
+    assert fill_batches(1, 2).tolist() == [[0, 0]]

@@ -32,7 +32,7 @@ def world(tmp_path_factory):
     """Checkpoints of small networks with random weights, a set of fakes, and an archive of noise."""
     folder = tmp_path_factory.mktemp("falco")
     paths = kit.networks(folder)
-    fakes.write(LatentSpace(paths), folder / "fakes.safetensors", 40, 0.7, seed=0)
+    fakes.write_fakes(LatentSpace(paths), folder / "fakes.safetensors", 40, 0.7, seed=0)
     kit.archive(folder / "faces.zip", kit.noise(FACES), rows=[{"split": "test"}] * FACES, size=kit.SIZE)
     return folder, paths
 
@@ -126,8 +126,8 @@ def test_middle_layers_start_from_the_nearest_fake_and_the_others_keep_the_code_
     space = LatentSpace(world[1])
     falco(world).anonymize(faces, 0)
     (optimized,), (inverted, features) = drawn_codes, codes.Codes(space).of(faces)
-    known = fakes.load(world[0] / "fakes.safetensors", space)
-    start = known.codes[fakes.nearest(features, known.features)]
+    known = fakes.load_fakes(world[0] / "fakes.safetensors", space)
+    start = known.codes[fakes.find_nearest(features, known.features)]
     rest = [layer for layer in range(8) if layer not in USED]
     assert torch.equal(optimized[:, rest], inverted[:, rest])
     assert 0 < (optimized[:, USED] - start[:, None]).abs().max() <= REACH
@@ -137,8 +137,8 @@ def test_another_result_of_a_face_starts_from_the_next_nearest_fake(world, faces
     space = LatentSpace(world[1])
     assert falco(world).resample(faces, 1) is not None
     (optimized,), (_, features) = drawn_codes, codes.Codes(space).of(faces)
-    known = fakes.load(world[0] / "fakes.safetensors", space)
-    start = known.codes[fakes.nearest(features, known.features, 1)]
+    known = fakes.load_fakes(world[0] / "fakes.safetensors", space)
+    start = known.codes[fakes.find_nearest(features, known.features, 1)]
     assert 0 < (optimized[:, USED] - start[:, None]).abs().max() <= REACH
     assert falco(world, start="random").resample(faces, 1) is None
 
@@ -147,8 +147,8 @@ def test_the_weight_of_the_fake_keeps_the_codes_near_it(world, faces, drawn_code
     for weight in (0.0, 1000.0):
         falco(world, {"fake_weight": weight}, {"steps": 4, "learning_rate": 0.1}).anonymize(faces, 0)
     space, (free, held) = LatentSpace(world[1]), drawn_codes
-    known = fakes.load(world[0] / "fakes.safetensors", space)
-    start = known.codes[fakes.nearest(codes.Codes(space).of(faces)[1], known.features)][:, None]
+    known = fakes.load_fakes(world[0] / "fakes.safetensors", space)
+    start = known.codes[fakes.find_nearest(codes.Codes(space).of(faces)[1], known.features)][:, None]
     assert (held[:, USED] - start).square().mean() < 0.5 * (free[:, USED] - start).square().mean()
 
 
@@ -203,13 +203,13 @@ def test_nearest_fake_has_the_smallest_distance():
     draw = np.random.default_rng(1)
     real, made = draw.normal(size=(5, 4)), draw.normal(size=(30, 4))
     expected = np.linalg.norm(real[:, None] - made[None], axis=2).argmin(1)
-    assert fakes.nearest(torch.from_numpy(real), torch.from_numpy(made)).tolist() == expected.tolist()
+    assert fakes.find_nearest(torch.from_numpy(real), torch.from_numpy(made)).tolist() == expected.tolist()
     second = np.linalg.norm(real[:, None] - made[None], axis=2).argsort(1)[:, 1]
-    assert fakes.nearest(torch.from_numpy(real), torch.from_numpy(made), 1).tolist() == second.tolist()
+    assert fakes.find_nearest(torch.from_numpy(real), torch.from_numpy(made), 1).tolist() == second.tolist()
 
 
 def test_set_of_fakes_that_is_too_small_is_refused(world, tmp_path):
-    fakes.write(LatentSpace(world[1]), tmp_path / "fakes.safetensors", FACES, 0.7, seed=0)
+    fakes.write_fakes(LatentSpace(world[1]), tmp_path / "fakes.safetensors", FACES, 0.7, seed=0)
     method = falco((tmp_path, world[1]))
     with pytest.raises(ParameterError, match=r"6 fakes for 6 faces.*fakes\.count"):
         method.observe(FaceArchive(world[0] / "faces.zip").batches(4))
@@ -235,13 +235,13 @@ def test_diverged_inversion_refuses_only_its_face(world, tmp_path, monkeypatch):
 def test_far_code_counts_as_diverged(world):
     known = LatentSpace(world[1])
     usual = known.generator.broadcast(known.generator.latent_avg[None]).clone()
-    assert not codes.diverged(usual, known).any()
-    assert codes.diverged(usual + 1e4, known).all()
+    assert not codes.has_diverged(usual, known).any()
+    assert codes.has_diverged(usual + 1e4, known).all()
 
 
 def test_stored_codes_equal_computed_codes(world, faces, tmp_path):
     known, archive = LatentSpace(world[1]), FaceArchive(world[0] / "faces.zip")
-    codes.write(known, archive, tmp_path / "codes.safetensors")
+    codes.write_codes(known, archive, tmp_path / "codes.safetensors")
     stored, fresh = codes.Codes(known, tmp_path / "codes.safetensors").of(faces), codes.Codes(known).of(faces)
     for one, other in zip(stored, fresh, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
@@ -253,7 +253,7 @@ def test_codes_are_stored_of_the_faces_that_methods_anonymize(tmp_path):
         for name, (split, group) in splits.items():
             row = {"id": name, "source_id": name, "identity": name, "split": split, "group": group}
             out.add(np.zeros((8, 8, 3), np.uint8), row)
-    assert codes.anonymized(FaceArchive(tmp_path / "faces.zip"))["id"].tolist() == ["a", "b"]
+    assert codes.select_anonymized(FaceArchive(tmp_path / "faces.zip"))["id"].tolist() == ["a", "b"]
 
 
 def test_inversion_of_another_generator_is_refused(world, tmp_path):
@@ -264,7 +264,7 @@ def test_inversion_of_another_generator_is_refused(world, tmp_path):
     with pytest.raises(CheckpointError, match="another backbone 'generator'"):
         LatentSpace({**paths, "generator": tmp_path / "generator.safetensors"})
     with pytest.raises(CheckpointError, match="another backbone 'generator'"):
-        fakes.load(world[0] / "fakes.safetensors", LatentSpace({"generator": tmp_path / "generator.safetensors"}))
+        fakes.load_fakes(world[0] / "fakes.safetensors", LatentSpace({"generator": tmp_path / "generator.safetensors"}))
 
 
 @pytest.mark.parametrize(("deterministic", "fitting"), [(False, 20), (True, 16)])

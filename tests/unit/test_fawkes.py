@@ -47,7 +47,7 @@ def test_dissimilarity_is_half_of_one_minus_the_structural_similarity():
 def test_weight_doubles_below_the_band_halves_above_it_and_is_one_inside():
     weight, side = torch.tensor([2.0, 2.0, 2.0, 2.0]), torch.tensor([1.0, -1.0, 1.0, -1.0])
     unlike = torch.tensor([0.5, 1.5, 1.0, 0.5])
-    weight, side = cloak.reweighted(weight, side, unlike, 1.0)
+    weight, side = cloak.reweigh(weight, side, unlike, 1.0)
     assert weight.tolist() == [4.0, 1.0, 1.0, 1.0]  # the last one changes sides
     assert side.tolist() == [1.0, -1.0, 0.0, 1.0]
 
@@ -56,7 +56,7 @@ def test_change_stays_within_its_limits_and_moves_the_features():
     images = pictures()
     knobs = SimpleNamespace(threshold=0.02, steps=40, rate=15.0)
     identity, names = Plain(24), ["a", "b", "c"]
-    made = cloak.cloaked(identity, images, names, 0, 24, knobs)
+    made = cloak.cloak(identity, images, names, 0, 24, knobs)
     change = np.abs(made - images)
     assert change.max() <= cloak.REACH + 1e-6
     both = [torch.from_numpy(each) for each in (images, made)]
@@ -67,6 +67,6 @@ def test_change_stays_within_its_limits_and_moves_the_features():
 
 def test_search_at_another_size_enlarges_the_change():
     images = pictures(2, 48)
-    made = cloak.cloaked(Plain(24), images, ["a", "b"], 0, 24, SimpleNamespace(threshold=0.02, steps=5, rate=15.0))
+    made = cloak.cloak(Plain(24), images, ["a", "b"], 0, 24, SimpleNamespace(threshold=0.02, steps=5, rate=15.0))
     assert made.shape == images.shape
     assert not np.array_equal(made, images)

@@ -16,7 +16,7 @@ from masquerade.core.errors import KeyFormatError, ParameterError
 from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.fit import draw_passwords, encode_bits, group_bits, invert_bits, read_key, training
-from masquerade.methods.fit.network import INSIDE, IdentityTransformer, PasswordClassifier, discriminators
+from masquerade.methods.fit.network import INSIDE, IdentityTransformer, PasswordClassifier, build_discriminators
 
 METHOD = discovery.load("methods", "fit")
 KEY, OTHER = b"\x12\x34", b"\xfe\x01"
@@ -163,11 +163,11 @@ def test_the_published_classifier_has_the_sizes_of_the_published_code():
 
 
 def test_shared_discriminators_differ_in_their_finest_scale_only():
-    kinds = discriminators(training.KINDS, 4, 2, 2, shared=True)
+    kinds = build_discriminators(training.KINDS, 4, 2, 2, shared=True)
     finest, coarser = zip(*(part.scales for part in kinds.values()), strict=True)
     assert len(set(map(id, finest))) == len(training.KINDS)
     assert len(set(map(id, coarser))) == 1
-    apart = discriminators(training.KINDS, 4, 2, 2, shared=False)
+    apart = build_discriminators(training.KINDS, 4, 2, 2, shared=False)
     assert len({id(scale) for part in apart.values() for scale in part.scales}) == 2 * len(training.KINDS)
     pictures = torch.rand(1, 3, 32, 32)
     first, second = kinds["anonymized"](pictures), kinds["wrong"](pictures)
@@ -238,7 +238,7 @@ def test_each_optimizer_changes_its_own_networks_only(transforming):
 
     numbers = draw_passwords(np.random.default_rng(0), 2)
     images = torch.rand(2, 3, 32, 32)
-    made = transforming._made(images, numbers)
+    made = transforming._draw_all(images, numbers)
     before = weights()
     transforming._update_discriminators(images, made)
     assert changed(before) == {"discriminators"}

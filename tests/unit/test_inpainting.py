@@ -11,10 +11,10 @@ from masquerade.backbones.landmarks.training import mirrored_points_order
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.training import People, Scenes, differences, jittered
+from masquerade.methods._inpainting.training import People, Scenes, compute_differences, jitter_boxes
 from masquerade.methods.anonymousnet.network import StarGanCritic, StarGanGenerator
 from masquerade.methods.ciagan.network import CiaganCritic, CiaganGenerator
-from masquerade.methods.ciagan.training import labeled
+from masquerade.methods.ciagan.training import choose_people
 from masquerade.methods.dartblur.network import DartBlurUNet
 from masquerade.methods.deepprivacy import DeepPrivacySettings
 from masquerade.methods.deepprivacy.network import InpaintingUNet, pose_maps, published_widths
@@ -67,7 +67,7 @@ def test_network_has_as_many_parameters_as_the_published_one(build, count):
 
 
 def test_seven_keypoints_are_where_the_landmarks_are_and_shoulders_are_unknown():
-    points = region.keypoints(face(), 64)[0]
+    points = region.select_keypoints(face(), 64)[0]
     assert points[1, 0] > points[2, 0], "the left eye of the person is on the right"
     assert points[3, 0] > points[4, 0], "and so is the left ear"
     np.testing.assert_allclose(points[1], (0.6 + 0.5 / 64, 0.45 + 0.5 / 64), atol=1e-6)
@@ -86,14 +86,14 @@ def test_pose_map_has_one_pixel_for_a_keypoint_inside_and_none_outside(power, x,
 
 
 def test_masks_of_boxes_are_the_boxes():
-    mask = region.masks_of(np.array([[1, 2, 4, 6]]), 8)[0]
+    mask = region.draw_masks(np.array([[1, 2, 4, 6]]), 8)[0]
     rows, columns = np.nonzero(mask)
     assert mask.sum() == 12
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (2, 5, 1, 3)
 
 
 def test_polygon_lies_between_brows_and_jaw():
-    mask = region.polygon_masks(face(), 64)[0]
+    mask = region.draw_polygon_masks(face(), 64)[0]
     rows, _ = np.nonzero(mask)
     assert mask[40, 32]
     assert rows.min() == pytest.approx(0.4 * 64, abs=1)
@@ -101,7 +101,7 @@ def test_polygon_lies_between_brows_and_jaw():
 
 
 def test_outlines_are_lines_of_jaw_nose_and_mouth_alone():
-    picture = region.outlines(face(), 64)[0, 0]
+    picture = region.draw_outlines(face(), 64)[0, 0]
     assert set(np.unique(picture)) == {0.0, 1.0}
     assert picture[48, 32] == 0, "the chin"
     assert picture[round(0.45 * 64), round(0.4 * 64)] == 1, "no eye"
@@ -109,7 +109,7 @@ def test_outlines_are_lines_of_jaw_nose_and_mouth_alone():
 
 def test_boxes_are_jittered_by_at_most_their_share_and_stay_in_the_picture():
     corners = np.tile([[10, 12, 50, 60]], (200, 1))
-    moved = jittered(corners, 0.1, 64, np.random.default_rng(0))
+    moved = jitter_boxes(corners, 0.1, 64, np.random.default_rng(0))
     assert np.abs(moved - corners).max(axis=0).tolist() <= [5, 6, 5, 6]
     assert moved.min() >= 0
     assert moved.max() <= 64
@@ -120,19 +120,19 @@ def test_boxes_are_jittered_by_at_most_their_share_and_stay_in_the_picture():
 def test_region_of_nothing_or_everything_is_refused_by_name(share):
     faces = Faces(np.zeros((1, 3, 8, 8), np.float32), pd.DataFrame({"id": ["p1"]}))
     with pytest.raises(PictureError, match=r"p1: the face region covers (no pixel|the whole picture)"):
-        region.check(faces, np.full((1, 8, 8), bool(share)))
+        region.check_masks(faces, np.full((1, 8, 8), bool(share)))
 
 
 def scenes(drawn: float = 0.5) -> tuple[Scenes, torch.Tensor]:
     mask = torch.zeros(2, 1, 4, 4)
     mask[:, :, 1:3, 1:3] = 1
     made = Scenes(torch.zeros(2, 3, 4, 4), mask, torch.zeros(2, 0), torch.zeros(2, 1), np.arange(2))
-    return made, made.pasted(torch.full((2, 3, 4, 4), drawn))
+    return made, made.paste(torch.full((2, 3, 4, 4), drawn))
 
 
 def test_errors_are_means_over_the_drawn_pixels_and_their_edges():
     made, pasted = scenes(0.5)
-    values = differences(pasted, made, torch.tensor([True, True]))
+    values = compute_differences(pasted, made, torch.tensor([True, True]))
     assert values["reconstruction"].item() == pytest.approx(0.5)
     # down: 6 pairs have a drawn pixel, 4 of them change by 0.5; the same across
     assert values["edges"].item() == pytest.approx(0.5 * 4 / 6)
@@ -146,7 +146,7 @@ def test_texture_is_compared_whatever_its_place():
     dots[..., 2::7, 2::7] = 1
     made = Scenes(dots, mask, torch.zeros(1, 0), torch.zeros(1, 1), np.arange(1))
     wanted = torch.tensor([True])
-    moved, flat = (differences(each, made, wanted)["texture"].item() for each in (dots.roll(3, 3), dots * 0))
+    moved, flat = (compute_differences(each, made, wanted)["texture"].item() for each in (dots.roll(3, 3), dots * 0))
     assert moved == pytest.approx(0, abs=1e-6)
     assert flat == pytest.approx(8 / 49, rel=1e-3), "of 49 pixels one has the magnitude 4 and four have 1"
 
@@ -157,7 +157,7 @@ def test_the_critic_learns_and_counts_from_its_step_on(root):
     known = People(pictures, np.repeat(face(32), 4, axis=0), ["a", "b", "c", "d"])
     tree |= {"small_scale": {"critic_from": 1, "penalty_every": 2}}
     task = DeepPrivacyTask(DeepPrivacySettings(**tree), known, seed=0)
-    assert [task.penalized(step) for step in range(4)] == [True, False, True, False]
+    assert [task.penalizes(step) for step in range(4)] == [True, False, True, False]
     before = [weight.clone() for weight in task.critic.parameters()]
     for step in range(2):
         values = task.step(step)
@@ -174,7 +174,7 @@ def test_the_penalty_of_deepprivacy2_is_the_slope_of_the_picture_alone(root, mon
     weights, every = task.settings.losses, task.settings.r1_every
     monkeypatch.setattr(task, "scores", lambda images, made: (2 * images + 5 * made.hidden).sum(dim=(1, 2, 3)))
     made, pasted = scenes(0.5)
-    plain, penalized = (task.criticising(made, pasted, step).item() for step in (1, 0))
+    plain, penalized = (task.critic_loss(made, pasted, step).item() for step in (1, 0))
     assert penalized - plain == pytest.approx(weights.r1 / 2 * every * 4 * 3 * 4 * 4)
 
 
@@ -185,24 +185,24 @@ def test_people_without_landmarks_get_no_label_of_ciagan(tmp_path):
             row["landmarks"] = face(32)[0].ravel() if number < 3 else None
             out.add(np.zeros((32, 32, 3), np.uint8), row)
     archive = FaceArchive(tmp_path / "faces.zip")
-    assert sorted(labeled(archive, "train", 3)) == ["person0", "person1", "person2"]
+    assert sorted(choose_people(archive, "train", 3)) == ["person0", "person1", "person2"]
     with pytest.raises(ParameterError, match=r"labels is 4, .* has 3 people with known landmarks"):
-        labeled(archive, "train", 4)
+        choose_people(archive, "train", 4)
 
 
 def test_pictures_that_are_not_wanted_are_not_compared():
     made, pasted = scenes(0.5)
     pasted[1] += 7
-    values = differences(pasted, made, torch.tensor([True, False]))
+    values = compute_differences(pasted, made, torch.tensor([True, False]))
     assert values["reconstruction"].item() == pytest.approx(0.5)
-    assert differences(pasted, made, torch.tensor([False, False]))["reconstruction"].item() == 0
+    assert compute_differences(pasted, made, torch.tensor([False, False]))["reconstruction"].item() == 0
 
 
 def test_drawing_keeps_the_pixels_outside_of_the_region():
     images = np.random.default_rng(0).uniform(-1, 1, (1, 3, 8, 8)).astype(np.float32)
     mask = np.zeros((1, 8, 8), bool)
     mask[:, 2:5, 2:5] = True
-    made = region.pasted(images, np.full_like(images, 3.0), mask)
+    made = region.paste(images, np.full_like(images, 3.0), mask)
     assert (made[:, :, ~mask[0]] == images[:, :, ~mask[0]]).all()
     assert (made[:, :, mask[0]] == 1).all()
 
@@ -211,7 +211,7 @@ def test_mirrored_landmarks_mirror_the_keypoints():
     points = face()
     mirrored = points[:, mirrored_points_order().numpy()].copy()
     mirrored[..., 0] = 63 - mirrored[..., 0]
-    there, back = region.keypoints(points, 64)[0], region.keypoints(mirrored, 64)[0]
+    there, back = region.select_keypoints(points, 64)[0], region.select_keypoints(mirrored, 64)[0]
     np.testing.assert_allclose(back[[0, 2, 1, 4, 3], 0], 1 - there[:5, 0], atol=1e-6)
 
 

@@ -78,11 +78,11 @@ def test_it_needs_no_training_and_no_checkpoint(name):
 def test_no_pixel_of_the_region_reaches_the_result(name, backbones):
     """And what is beyond the fading stays as it is, to the last bit."""
     chosen, some = method(name, backbones), faces()
-    masks = (region.polygon_masks if name == "ciagan" else region.box_masks)(some.landmarks, kit.SIZE)
+    masks = (region.draw_polygon_masks if name == "ciagan" else region.draw_box_masks)(some.landmarks, kit.SIZE)
     noise = np.where(masks[:, None], faces(seed=1).images, some.images)
     made = anonymized(chosen, some)
     np.testing.assert_array_equal(made, anonymized(chosen, Faces(noise, some.index)))
-    far = np.broadcast_to(drawing.fading(masks)[:, None] == 0, made.shape)
+    far = np.broadcast_to(drawing.compute_fading(masks)[:, None] == 0, made.shape)
     assert far.any()
     np.testing.assert_array_equal(made[far], some.images[far])
     assert np.abs(made).max() <= 1
@@ -123,7 +123,7 @@ def test_the_key_of_ciagan_chooses_the_person(backbones):
 
 def test_the_optimization_brings_the_surroundings_nearer(backbones):
     some = faces()
-    outside = ~np.broadcast_to(region.box_masks(some.landmarks, kit.SIZE)[:, None], some.images.shape)
+    outside = ~np.broadcast_to(region.draw_box_masks(some.landmarks, kit.SIZE)[:, None], some.images.shape)
     apart = []
     for steps in (0, 20):
         space = method("deepprivacy2", backbones, steps=steps)._latent._space
@@ -156,7 +156,7 @@ def test_surroundings_that_the_generator_does_not_reach_are_refused(backbones, m
 def test_the_weights_of_a_guide_give_its_points():
     points = face() + np.random.default_rng(0).normal(size=(1, 68, 2))
     keypoints = (region.keypoint_weights() @ points + 0.5) / 64
-    np.testing.assert_allclose(keypoints, region.keypoints(points, 64)[:, :5], atol=1e-6)
+    np.testing.assert_allclose(keypoints, region.select_keypoints(points, 64)[:, :5], atol=1e-6)
     chosen = region.outline_weights() @ points
     np.testing.assert_array_equal(chosen[0, :17], points[0, region.JAW])
     np.testing.assert_array_equal(chosen[0, -8:], points[0, region.MOUTH])
@@ -165,7 +165,7 @@ def test_the_weights_of_a_guide_give_its_points():
 def test_the_drawing_fades_outside_of_the_region_alone():
     mask = np.zeros((1, 100, 100), dtype=bool)
     mask[0, 40:60, 40:60] = True
-    share = drawing.fading(mask)
+    share = drawing.compute_fading(mask)
     assert (share[mask] == 1).all()
     width = int(100 * drawing.FADE)
     assert (np.diff(share[0, 50, 59 : 59 + width]) < 0).all()

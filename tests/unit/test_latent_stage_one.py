@@ -88,7 +88,7 @@ def test_another_identity_gives_another_picture(world):
 
 def test_codes_that_the_pipeline_has_are_taken(world, monkeypatch):
     folder, paths = world
-    codes.write(LatentSpace(paths), FaceArchive(folder / "faces.zip"), folder / "codes.safetensors")
+    codes.write_codes(LatentSpace(paths), FaceArchive(folder / "faces.zip"), folder / "codes.safetensors")
     faces = FaceArchive(folder / "faces.zip").load("test")
     computed = method(world).anonymize(faces, seed=0)
     chosen = method(world, folder / "codes.safetensors")

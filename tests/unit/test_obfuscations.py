@@ -8,9 +8,9 @@ from masquerade.core import discovery
 from masquerade.core.errors import ArchiveError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
 from masquerade.methods import Resources, _region
-from masquerade.methods.gaussian_blur import resampled
+from masquerade.methods.gaussian_blur import resample_blocks
 from masquerade.methods.k_same import closest_people
-from masquerade.methods.pixelation import averaged, grid, superpixels
+from masquerade.methods.pixelation import average_labels, label_squares, label_superpixels
 
 SIZE = 64
 
@@ -34,7 +34,7 @@ def method(name, params=None, resources=None, **variant):
 
 
 def test_region_is_the_landmarks_and_a_forehead():
-    assert _region.boxes(faces(1)).tolist() == [[20, 16, 45, 53]]
+    assert _region.find_boxes(faces(1)).tolist() == [[20, 16, 45, 53]]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_noise_has_the_given_standard_deviation():
 
 def test_grid_gives_each_square_its_mean():
     region = np.arange(16, dtype=np.float32).reshape(1, 4, 4)
-    assert averaged(region, grid(region, 2.0)).tolist() == [
+    assert average_labels(region, label_squares(region, 2.0)).tolist() == [
         [[2.5, 2.5, 4.5, 4.5], [2.5, 2.5, 4.5, 4.5], [10.5, 10.5, 12.5, 12.5], [10.5, 10.5, 12.5, 12.5]]
     ]
 
@@ -77,14 +77,14 @@ def test_grid_gives_each_square_its_mean():
 def test_superpixels_keep_an_edge_that_squares_blur():
     region = np.full((3, 24, 24), -1.0, np.float32)
     region[:, :, 10:] = 1.0  # an edge that no square of 8 pixels respects
-    slic = np.abs(averaged(region, superpixels(region, 8.0)) - region).mean()
-    squares = np.abs(averaged(region, grid(region, 8.0)) - region).mean()
+    slic = np.abs(average_labels(region, label_superpixels(region, 8.0)) - region).mean()
+    squares = np.abs(average_labels(region, label_squares(region, 8.0)) - region).mean()
     assert slic < 0.25 * squares
 
 
 def test_resampling_keeps_the_mean_and_removes_the_detail():
     region = np.random.default_rng(0).uniform(-1, 1, (3, 32, 32)).astype(np.float32)
-    blurred = resampled(region, 8.0)
+    blurred = resample_blocks(region, 8.0)
     assert blurred.mean() == pytest.approx(region.mean(), abs=0.02)
     assert blurred.std() < 0.2 * region.std()
 

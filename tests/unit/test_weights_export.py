@@ -264,7 +264,9 @@ class TestFakes:
         backbone.build(job_of(copied, type(backbone), copied / outputs[0]), copied / outputs[1])
         record(copied, *outputs)
         space = LatentSpace({name: copied / paths.backbone.format(backbone=name) for name in SetOfFakes.needs})
-        fakes.write(space, copied / paths.fakes, parameters.fakes.count, parameters.fakes.psi, parameters.data_seed)
+        fakes.write_fakes(
+            space, copied / paths.fakes, parameters.fakes.count, parameters.fakes.psi, parameters.data_seed
+        )
         record(copied, paths.fakes)
         weights_export.export(copied, "tiny", ["semantics", "fakes"])
         return copied
@@ -281,7 +283,7 @@ class TestFakes:
             cls = discovery.load("backbones", name)
             pretrained.load_pretrained(name, cls.architecture, parameters.backbones[name], {}, checkpoint, drawn)
         fakes.adopt(settings, adopted, tmp_path / "fakes.safetensors", drawn)
-        after = fakes.load(tmp_path / "fakes.safetensors", LatentSpace(adopted))
+        after = fakes.load_fakes(tmp_path / "fakes.safetensors", LatentSpace(adopted))
         assert torch.equal(after.codes, before["fakes.codes"].half().float())
         assert torch.equal(after.features, before["fakes.features"].half().float())
         for name in SetOfFakes.needs:

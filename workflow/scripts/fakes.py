@@ -19,7 +19,7 @@ def work(run) -> None:
         fakes.adopt(settings, given.backbones, given.outputs[0])
         return
     space = LatentSpace(given.backbones)
-    samples = fakes.write(space, given.outputs[0], settings.count, settings.psi, given.params["data_seed"])
+    samples = fakes.write_fakes(space, given.outputs[0], settings.count, settings.psi, given.params["data_seed"])
     run.picture("fakes", program.join_images(to_uint8(samples.numpy())))
 
 

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 
-def full_batches(count: int, size: int) -> np.ndarray:
+def fill_batches(count: int, size: int) -> np.ndarray:
     """The rows 0 .. ``count`` - 1 in batches of ``size``, int (B, size); the last one is filled up with its last row.
 
     A search magnifies rounding, which depends on the size of the batch, but not on the other faces in it.

@@ -8,7 +8,7 @@ from masquerade.core.images import FaceArchive
 from masquerade.methods import Method, Resources
 
 
-def of(resources: Resources) -> tuple[FaceArchive, pd.DataFrame]:
+def open_gallery(resources: Resources) -> tuple[FaceArchive, pd.DataFrame]:
     """The archive of the gallery and its usable rows. Raises ArchiveError if there are none."""
     if resources.gallery is None:
         raise ArchiveError(
@@ -23,7 +23,7 @@ def of(resources: Resources) -> tuple[FaceArchive, pd.DataFrame]:
     return resources.gallery, rows
 
 
-def pictures(archive: FaceArchive, rows: pd.DataFrame, chosen: np.ndarray, like: np.ndarray) -> np.ndarray:
+def load_images(archive: FaceArchive, rows: pd.DataFrame, chosen: np.ndarray, like: np.ndarray) -> np.ndarray:
     """The chosen rows (int, any shape S) as pictures, float32 (*S, 3, H, W). Each picture is read once.
 
     Raises ArchiveError if their size is not that of the pictures ``like``, which they replace.

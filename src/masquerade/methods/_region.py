@@ -16,7 +16,7 @@ Area = Literal["face", "picture"]
 """The area to hide: the face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
 
 
-def boxes(faces: Faces) -> np.ndarray:
+def find_boxes(faces: Faces) -> np.ndarray:
     """The face region of each face, int (N, 4): left, top, right, bottom in pixels; right and bottom are exclusive.
 
     It is the box around the 68 landmarks, extended over the forehead and clipped to the picture. Raises PictureError,
@@ -34,7 +34,7 @@ def edit(faces: Faces, change: Callable[[np.ndarray, str], np.ndarray], area: Ar
     if area == "picture":
         return np.stack([change(image, name) for image, name in zip(faces.images, faces.ids, strict=True)])
     images = faces.images.copy()
-    for image, name, (left, top, right, bottom) in zip(images, faces.ids, boxes(faces), strict=True):
+    for image, name, (left, top, right, bottom) in zip(images, faces.ids, find_boxes(faces), strict=True):
         image[:, top:bottom, left:right] = change(image[:, top:bottom, left:right], name)
     return images
 

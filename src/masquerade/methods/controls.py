@@ -58,7 +58,7 @@ class RandomIdentity(Method):
     capabilities = Capabilities(control=True, gallery=True, deterministic=False)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        archive, rows = _gallery.of(self.resources)
+        archive, rows = _gallery.open_gallery(self.resources)
         people = rows["identity"].to_numpy()
         chosen = []
         for name, own in zip(faces.ids, faces.index["identity"], strict=True):
@@ -66,7 +66,7 @@ class RandomIdentity(Method):
                 (people != own) | (people == "")
             )  # a face of the methods' people is also in the gallery
             chosen.append(others[seeding.make_generator(seed, "random_identity", name).integers(len(others))])
-        return _gallery.pictures(archive, rows, np.array(chosen), like=faces.images)
+        return _gallery.load_images(archive, rows, np.array(chosen), like=faces.images)
 
 
 class RandomGenerated(Method):

@@ -88,7 +88,7 @@ class Falco(Method):
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
         assert resources.fakes is not None
-        self._fakes = fakes.load(resources.fakes, self._space)
+        self._fakes = fakes.load_fakes(resources.fakes, self._space)
         self._normal = PNSpace(self._fakes.codes.to(self._space.device)) if params.small_scale.fake_weight else None
         self._identity = differentiated(loaded("identity", resources.backbones))
         differentiated(self._space.semantics.network.visual)
@@ -137,10 +137,10 @@ class Falco(Method):
         """The fake from which each face starts: rows of the fakes, int64 (N,) (Eq. 1; ``number``: the next ones)."""
         import torch
 
-        from masquerade.methods.latent.fakes import nearest
+        from masquerade.methods.latent.fakes import find_nearest
 
         if self.variant.start == "nearest":
-            return nearest(features, self._fakes.features, number)
+            return find_nearest(features, self._fakes.features, number)
         draws = [seeding.make_generator(0, "falco", name).integers(len(self._fakes)) for name in faces.ids]
         return torch.tensor(draws, dtype=torch.int64)
 

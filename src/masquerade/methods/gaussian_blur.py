@@ -41,9 +41,9 @@ class GaussianBlur(Method):
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         if self.variant.kind == "resample":
             block = _region.in_pixels(self.variant.size, faces.images, at_least=1.5)
-            return _region.edit(faces, lambda region, name: resampled(region, block), self.variant.where)
+            return _region.edit(faces, lambda region, name: resample_blocks(region, block), self.variant.where)
         sigma = _region.in_pixels(self.variant.size, faces.images)
-        return _region.edit(faces, lambda region, name: filtered(region, sigma), self.variant.where)
+        return _region.edit(faces, lambda region, name: filter_gaussian(region, sigma), self.variant.where)
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Wiener deconvolution (cao21, Table 4) of the whole picture with the known point spread."""
@@ -63,7 +63,7 @@ class GaussianBlur(Method):
         return spread / spread.sum()
 
 
-def resampled(region: np.ndarray, block: float) -> np.ndarray:
+def resample_blocks(region: np.ndarray, block: float) -> np.ndarray:
     """The region, float32 (3, h, w), reduced to one sample for each ``block`` x ``block`` pixels and enlarged."""
     height, width = region.shape[-2:]
     small = (max(1, round(width / block)), max(1, round(height / block)))
@@ -72,7 +72,7 @@ def resampled(region: np.ndarray, block: float) -> np.ndarray:
     return np.clip(np.stack([np.asarray(plane) for plane in planes]), -1.0, 1.0)  # the bicubic kernel overshoots
 
 
-def filtered(region: np.ndarray, sigma: float) -> np.ndarray:
+def filter_gaussian(region: np.ndarray, sigma: float) -> np.ndarray:
     """The region, float32 (3, h, w), after a Gaussian filter of ``sigma`` pixels."""
     from scipy.ndimage import gaussian_filter
 

@@ -43,7 +43,7 @@ class KSame(Method):
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
         super().__init__(params, variant, resources)
-        self._archive, self._rows = _gallery.of(resources)
+        self._archive, self._rows = _gallery.open_gallery(resources)
         # A picture without a known identity counts as one person.
         people = self._rows["identity"].where(self._rows["identity"] != "", "\0" + self._rows["id"])
         self._people = people.factorize()[0]
@@ -53,20 +53,20 @@ class KSame(Method):
             )
 
     @cached_property
-    def _reduced(self) -> np.ndarray:
+    def _small_gallery(self) -> np.ndarray:
         """The whole gallery in small, float32 (M, 3 * distance_size ** 2)."""
         batches = self._archive.batches(CHUNK, rows=self._rows)
-        return np.concatenate([reduced(batch.images, self.params.distance_size) for batch in batches])
+        return np.concatenate([average_down(batch.images, self.params.distance_size) for batch in batches])
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        probes, gallery = reduced(faces.images, self.params.distance_size), self._reduced
+        probes, gallery = average_down(faces.images, self.params.distance_size), self._small_gallery
         # ||p - g||^2 without ||p||^2, which is the same for every gallery picture.
         distance = np.square(gallery).sum(axis=1) - 2 * probes @ gallery.T
         chosen = np.stack([closest_people(row, self._people, self.variant.k) for row in distance])
-        return _gallery.pictures(self._archive, self._rows, chosen, like=faces.images).mean(axis=1)
+        return _gallery.load_images(self._archive, self._rows, chosen, like=faces.images).mean(axis=1)
 
 
-def reduced(images: np.ndarray, size: int) -> np.ndarray:
+def average_down(images: np.ndarray, size: int) -> np.ndarray:
     """Pictures (N, 3, H, W) averaged down to ``size`` x ``size`` pixels, float32 (N, 3 * size * size)."""
     count, planes, height, width = images.shape
     if height % size or width % size:

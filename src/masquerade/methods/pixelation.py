@@ -40,16 +40,18 @@ class Pixelation(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         side = _region.in_pixels(self.variant.size, faces.images, at_least=2.0)
-        clusters = superpixels if self.variant.clusters == "slic" else grid
-        return _region.edit(faces, lambda region, name: averaged(region, clusters(region, side)), self.variant.where)
+        clusters = label_superpixels if self.variant.clusters == "slic" else label_squares
+        return _region.edit(
+            faces, lambda region, name: average_labels(region, clusters(region, side)), self.variant.where
+        )
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Bilinear interpolation between the means of the blocks, over the whole picture (cao21, Table 4)."""
         side = _region.in_pixels(self.variant.size, images)
-        return np.stack([interpolated(image, side) for image in images])
+        return np.stack([interpolate(image, side) for image in images])
 
 
-def interpolated(picture: np.ndarray, side: float) -> np.ndarray:
+def interpolate(picture: np.ndarray, side: float) -> np.ndarray:
     """The picture, float32 (3, H, W), as one sample for each ``side`` x ``side`` pixels, enlarged bilinearly."""
     height, width = picture.shape[-2:]
     small = (max(1, round(width / side)), max(1, round(height / side)))
@@ -59,14 +61,14 @@ def interpolated(picture: np.ndarray, side: float) -> np.ndarray:
     )
 
 
-def grid(region: np.ndarray, side: float) -> np.ndarray:
+def label_squares(region: np.ndarray, side: float) -> np.ndarray:
     """Labels of squares of ``side`` pixels from the top left corner, int (h, w). The last squares may be narrower."""
     height, width = region.shape[-2:]
     down, across = (np.floor(np.arange(length) / side).astype(int) for length in (height, width))
     return down[:, None] * (across[-1] + 1) + across
 
 
-def superpixels(region: np.ndarray, side: float) -> np.ndarray:
+def label_superpixels(region: np.ndarray, side: float) -> np.ndarray:
     """Labels of SLIC superpixels of about ``side`` x ``side`` pixels, int (h, w)."""
     from skimage.segmentation import slic
 
@@ -74,7 +76,7 @@ def superpixels(region: np.ndarray, side: float) -> np.ndarray:
     return slic((region + 1) / 2, n_segments=count, compactness=COMPACTNESS, start_label=0, channel_axis=0)
 
 
-def averaged(region: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def average_labels(region: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The region, float32 (3, h, w), with the mean color of its label in place of each pixel."""
     flat = labels.ravel()
     count = np.maximum(np.bincount(flat), 1)

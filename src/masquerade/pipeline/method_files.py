@@ -127,7 +127,7 @@ class _Finder:
         path = self.folder / f"fakes-{origin}-{settings.count}-{settings.psi}-{seed}.safetensors"
         if not path.is_file():
             self.say(f"Drawing {settings.count} faces of nobody, once: {path}.")
-            fakes.write(LatentSpace(files), path, settings.count, settings.psi, seed)
+            fakes.write_fakes(LatentSpace(files), path, settings.count, settings.psi, seed)
         return path
 
     def _refuse(self, name: str) -> None:

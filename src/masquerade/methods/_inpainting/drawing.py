@@ -40,7 +40,7 @@ class Drawing:
         self.size = size
         self._network = place(Saved(checkpoint).frozen("network", network))
 
-    def drawn(self, faces: Faces, masks: OfLandmarks, guide: OfLandmarks, codes: np.ndarray) -> np.ndarray:
+    def draw(self, faces: Faces, masks: OfLandmarks, guide: OfLandmarks, codes: np.ndarray) -> np.ndarray:
         """The pictures (N, 3, H, W) with a region drawn anew.
 
         ``masks`` and ``guide`` compute the region, bool (N, H, W), and the guide, float32 (N, ...), from landmarks
@@ -52,15 +52,15 @@ class Drawing:
             raise PictureError(
                 f"is {width} x {height} pixels; this network takes squares of {self.size} pixels or a multiple of it"
             )
-        _region.boxes(faces)  # refuses faces without landmarks
+        _region.find_boxes(faces)  # refuses faces without landmarks
         places = masks(faces.landmarks, width)
-        region.check(faces, places)
+        region.check_masks(faces, places)
         hidden = np.where(places[:, None], 0.0, images).astype(np.float32)  # the face is gone from here on
-        guides = guide(region.scaled(faces.landmarks, width, self.size), self.size)
-        drawn = apply_in_batches(self._drawn, BATCH, hidden, places[:, None].astype(np.float32), guides, codes)
-        return region.pasted(images, drawn.numpy(), places)
+        guides = guide(region.scale_landmarks(faces.landmarks, width, self.size), self.size)
+        drawn = apply_in_batches(self._draw, BATCH, hidden, places[:, None].astype(np.float32), guides, codes)
+        return region.paste(images, drawn.numpy(), places)
 
-    def _drawn(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:
+    def _draw(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:
         side = hidden.shape[-1]
         if side != self.size:
             hidden, masks = (deterministic.averaged(part, (self.size,) * 2) for part in (hidden, masks))
@@ -91,7 +91,7 @@ class LatentDrawing:
         """Random numbers of a style."""
         return self._space.generator.style_width
 
-    def drawn(self, faces: Faces, masks: OfLandmarks, normal: np.ndarray, share: float = 1.0) -> np.ndarray:
+    def draw(self, faces: Faces, masks: OfLandmarks, normal: np.ndarray, share: float = 1.0) -> np.ndarray:
         """The pictures (N, 3, S, S) with a region drawn anew, which fades into what is around it.
 
         ``masks`` computes the region, bool (N, S, S), from landmarks (N, 68, 2) and S. ``normal``: float32 (N,
@@ -100,21 +100,21 @@ class LatentDrawing:
         reach what is around it.
         """
         self._space.check_size(faces.images)
-        _region.boxes(faces)  # refuses faces without landmarks
+        _region.find_boxes(faces)  # refuses faces without landmarks
         size = self._space.generator.size
         places = masks(faces.landmarks, size)
-        region.check(faces, places)
+        region.check_masks(faces, places)
         hidden = np.where(places[:, None], 0.0, faces.images).astype(np.float32)  # the face is gone from here on
         seen = (~places[:, None]).astype(np.float32)
         points = ((faces.landmarks + 0.5) / size).astype(np.float32)
-        codes = apply_in_batches(partial(self._codes, share=share), BATCH, hidden, seen, points, normal)
+        codes = apply_in_batches(partial(self._optimize_codes, share=share), BATCH, hidden, seen, points, normal)
         made = self._space.draw(codes).numpy()
         missed = ~torch.from_numpy(self._space.inverter.reaches(hidden, (made * seen).astype(np.float32)))
         if missed.any():  # a tensor: the cost estimate has no values
             raise PictureError("the generator does not reach what is around the face")
-        return region.blended(faces.images, made, fading(places))
+        return region.blend(faces.images, made, compute_fading(places))
 
-    def _codes(self, hidden: Tensor, seen: Tensor, points: Tensor, normal: Tensor, share: float) -> Tensor:
+    def _optimize_codes(self, hidden: Tensor, seen: Tensor, points: Tensor, normal: Tensor, share: float) -> Tensor:
         """W+ (N, layers, style) of pictures with these surroundings."""
         generator = self._space.generator
         styles = generator.broadcast(generator.truncate(generator.map(normal), share * self._settings.share))
@@ -122,17 +122,17 @@ class LatentDrawing:
         codes = self._space.inverter(filled)
         guide, guided = self._guide, None
         if guide is not None:
-            guided = partial(self._guided, guide=guide, points=guide @ points)
+            guided = partial(self._guide_error, guide=guide, points=guide @ points)
         return refined(codes, hidden, generator, self._codes_of_w, self._settings, seen, guided)
 
-    def _guided(self, made: Tensor, rows: slice, guide: Tensor, points: Tensor) -> Tensor:
+    def _guide_error(self, made: Tensor, rows: slice, guide: Tensor, points: Tensor) -> Tensor:
         """The error of the points of pictures: the mean square of their distance in sides, weighted, (N,)."""
         assert self._landmarks is not None
         found = to_shares(self._landmarks(made), tuple(made.shape[-2:]))
         return self._settings.points * (guide @ found - points[rows]).square().sum(2).mean(1)
 
 
-def fading(places: np.ndarray) -> np.ndarray:
+def compute_fading(places: np.ndarray) -> np.ndarray:
     """The share of the drawing in each pixel: 1 in the regions, bool (N, S, S), falling to 0 outside of them."""
     away = np.stack([distance_transform_edt(~place) for place in places]) / (FADE * places.shape[-1])
     return (0.5 + 0.5 * np.cos(np.pi * np.clip(away, 0, 1))).astype(np.float32)

@@ -19,22 +19,22 @@ JAW, BRIDGE, MOUTH = slice(0, 17), slice(27, 31), slice(60, 68)
 BROWS = (19, 24)  # the points whose heights end the polygon of CIAGAN
 
 
-def boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
+def find_boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
     """The boxes of landmarks in square pictures: int (N, 4), as `boxes_of`."""
     return compute_boxes(landmarks, (size, size))
 
 
-def scaled(landmarks: np.ndarray, own: int, size: int) -> np.ndarray:
+def scale_landmarks(landmarks: np.ndarray, own: int, size: int) -> np.ndarray:
     """Landmarks in pixels of pictures of ``own`` pixels a side -> in pixels of pictures of ``size``."""
     return (landmarks + 0.5) * (size / own) - 0.5
 
 
-def box_masks(landmarks: np.ndarray, size: int) -> np.ndarray:
+def draw_box_masks(landmarks: np.ndarray, size: int) -> np.ndarray:
     """True inside the box of each face: bool (N, size, size)."""
-    return masks_of(boxes(landmarks, size), size)
+    return draw_masks(find_boxes(landmarks, size), size)
 
 
-def masks_of(corners: np.ndarray, size: int) -> np.ndarray:
+def draw_masks(corners: np.ndarray, size: int) -> np.ndarray:
     """True inside the boxes (left, top, right, bottom; the last two exclusive): bool (N, size, size)."""
     along = np.arange(size)
     left, top, right, bottom = corners.T[:, :, None]
@@ -42,7 +42,7 @@ def masks_of(corners: np.ndarray, size: int) -> np.ndarray:
     return inside_y[:, :, None] & inside_x[:, None, :]
 
 
-def polygon_masks(landmarks: np.ndarray, size: int) -> np.ndarray:
+def draw_polygon_masks(landmarks: np.ndarray, size: int) -> np.ndarray:
     """True between the brows and the jaw line: bool (N, size, size). CIAGAN's published code, process_data.py."""
     return np.stack([_polygon(points, size) for points in landmarks]) if len(landmarks) else _none(size)
 
@@ -55,7 +55,7 @@ def _polygon(points: np.ndarray, size: int) -> np.ndarray:
     return np.array(canvas)
 
 
-def outlines(landmarks: np.ndarray, size: int) -> np.ndarray:
+def draw_outlines(landmarks: np.ndarray, size: int) -> np.ndarray:
     """CIAGAN's picture of landmarks: the jaw, the bridge of the nose and the inner mouth, as lines one pixel wide.
 
     float32 (N, 1, size, size): 0 on the lines, else 1. Eyes, brows and outer lips are not drawn (process_data.py).
@@ -79,7 +79,7 @@ def _none(size: int) -> np.ndarray:
     return np.zeros((0, size, size), dtype=bool)
 
 
-def keypoints(landmarks: np.ndarray, size: int) -> np.ndarray:
+def select_keypoints(landmarks: np.ndarray, size: int) -> np.ndarray:
     """DeepPrivacy's seven keypoints from the 68 landmarks: float32 (N, 7, 2), x and y as shares of the sides.
 
     Nose, left eye, right eye, left ear, right ear, and both shoulders, which no landmark shows: they are `OUTSIDE`.
@@ -95,21 +95,21 @@ def keypoints(landmarks: np.ndarray, size: int) -> np.ndarray:
 
 
 def keypoint_weights() -> np.ndarray:
-    """The keypoints that landmarks show, as weights of the 68 landmarks: (5, 68). `keypoints` has the same order."""
+    """The keypoints that landmarks show, as weights of the landmarks: (5, 68), in the order of `select_keypoints`."""
     return np.stack([np.eye(68)[part].reshape(-1, 68).mean(axis=0) for part in (NOSE, *EYES, *EARS)])
 
 
 def outline_weights() -> np.ndarray:
-    """The landmarks of `outlines` as weights of all 68: (29, 68)."""
+    """The landmarks of `draw_outlines` as weights of all 68: (29, 68)."""
     return np.concatenate([np.eye(68)[part] for part in (JAW, BRIDGE, MOUTH)])
 
 
-def nothing(landmarks: np.ndarray, size: int) -> np.ndarray:
+def make_empty_guide(landmarks: np.ndarray, size: int) -> np.ndarray:
     """No guide: float32 (N, 0)."""
     return np.zeros((len(landmarks), 0), dtype=np.float32)
 
 
-def check(faces: Faces, masks: np.ndarray) -> None:
+def check_masks(faces: Faces, masks: np.ndarray) -> None:
     """Raises PictureError, which names the faces, if a mask hides nothing or the whole picture."""
     share = masks.mean(axis=(1, 2))
     for unusable, reason in ((share == 0, "no pixel"), (share == 1, "the whole picture")):
@@ -121,7 +121,7 @@ def check(faces: Faces, masks: np.ndarray) -> None:
             )
 
 
-def blended(images: np.ndarray, drawn: np.ndarray, share: np.ndarray) -> np.ndarray:
+def blend(images: np.ndarray, drawn: np.ndarray, share: np.ndarray) -> np.ndarray:
     """The pictures (N, 3, H, W) mixed with the drawn pixels by their ``share``, float32 (N, H, W) in [0, 1].
 
     A share of 1 leaves no bit of the pictures.
@@ -129,6 +129,6 @@ def blended(images: np.ndarray, drawn: np.ndarray, share: np.ndarray) -> np.ndar
     return share[:, None] * np.clip(drawn, -1.0, 1.0) + (1 - share[:, None]) * images
 
 
-def pasted(images: np.ndarray, drawn: np.ndarray, masks: np.ndarray) -> np.ndarray:
+def paste(images: np.ndarray, drawn: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """The pictures (N, 3, H, W) with the drawn pixels where ``masks`` bool (N, H, W) is true, limited to [-1, 1]."""
     return np.where(masks[:, None], np.clip(drawn, -1.0, 1.0), images)

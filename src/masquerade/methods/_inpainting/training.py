@@ -43,7 +43,7 @@ class Scenes(NamedTuple):
         """The pictures, gray (0) in the region."""
         return self.images * (1 - self.masks)
 
-    def pasted(self, drawn: Tensor) -> Tensor:
+    def paste(self, drawn: Tensor) -> Tensor:
         """The pictures with the drawn region."""
         return self.hidden + drawn * self.masks
 
@@ -77,17 +77,17 @@ class InpaintingTask(ABC):
             "critic": Optimizers({"critic": critic}, rate, betas),
         }
 
-    def region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    def choose_region(self, landmarks: np.ndarray, draw: np.random.Generator) -> np.ndarray:
         """The region to draw, bool (N, S, S): the box of the face, its sides shifted at random by up to `jitter`."""
-        corners = jittered(region.boxes(landmarks, self.size), self.jitter, self.size, draw)
-        return region.masks_of(corners, self.size)
+        corners = jitter_boxes(region.find_boxes(landmarks, self.size), self.jitter, self.size, draw)
+        return region.draw_masks(corners, self.size)
 
     @abstractmethod
-    def guide(self, landmarks: np.ndarray) -> np.ndarray:
+    def build_guide(self, landmarks: np.ndarray) -> np.ndarray:
         """What the generator knows of the face, float32 (N, ...)."""
 
     @abstractmethod
-    def codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
+    def draw_codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
         """Random codes, float32 (count, ...)."""
 
     @abstractmethod
@@ -95,22 +95,22 @@ class InpaintingTask(ABC):
         """The critic's scores of pictures with the guide and the mask of ``scenes``."""
 
     @abstractmethod
-    def generating(self, scores: Tensor) -> Tensor:
+    def generator_loss(self, scores: Tensor) -> Tensor:
         """The generator's adversarial loss, from the scores of its pictures."""
 
     @abstractmethod
-    def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
+    def critic_loss(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
         """The critic's loss; ``pasted``: the generator's pictures, without a gradient."""
 
-    def further(self, pasted: Tensor, scenes: Scenes) -> dict[str, Tensor]:
+    def further_losses(self, pasted: Tensor, scenes: Scenes) -> dict[str, Tensor]:
         """Further losses of the generator, whose weights are in ``settings.losses``."""
         return {}
 
-    def wanted(self, scenes: Scenes) -> Tensor:
+    def shows_owner(self, scenes: Scenes) -> Tensor:
         """Whether the hidden face is the one to draw, bool (N,): only then the drawn pixels are compared with it."""
         return torch.ones(len(scenes.images), dtype=torch.bool)
 
-    def scenes(self, draw: np.random.Generator) -> Scenes:
+    def draw_scenes(self, draw: np.random.Generator) -> Scenes:
         """A batch, half of it mirrored."""
         rows = draw.integers(len(self.people.pictures), size=self.settings.batch)
         images, points = to_float(self.people.pictures[rows]), self.people.landmarks[rows].copy()
@@ -118,48 +118,48 @@ class InpaintingTask(ABC):
         images[turned] = images[turned][..., ::-1]
         points[turned] = points[turned][:, self._order]
         points[turned, :, 0] = self.size - 1 - points[turned, :, 0]
-        return self.scenes_of(images, points, rows, draw)
+        return self.build_scenes(images, points, rows, draw)
 
-    def scenes_of(
+    def build_scenes(
         self, images: np.ndarray, landmarks: np.ndarray, rows: np.ndarray, draw: np.random.Generator
     ) -> Scenes:
         """Pictures (N, 3, S, S) with their landmarks as scenes, on the device of the network."""
-        masks = self.region(landmarks, draw)[:, None].astype(np.float32)
-        arrays = (images, masks, self.guide(landmarks), self.codes(len(rows), draw))
+        masks = self.choose_region(landmarks, draw)[:, None].astype(np.float32)
+        arrays = (images, masks, self.build_guide(landmarks), self.draw_codes(len(rows), draw))
         return Scenes(*[torch.from_numpy(array).to(self.device) for array in arrays], rows=rows)
 
-    def penalized(self, step: int) -> bool:
+    def penalizes(self, step: int) -> bool:
         """Whether the critic's loss has a penalty of its gradient at a step."""
         return False
 
     def step(self, step: int) -> dict[str, float]:
         """One update of the generator, then one of the critic from ``critic_from`` on. Returns the losses by name."""
         draw = seeding.make_generator(self.seed, "inpainting", step)
-        scenes, criticised = self.scenes(draw), step >= self.settings.small_scale.critic_from
+        scenes, criticised = self.draw_scenes(draw), step >= self.settings.small_scale.critic_from
         values, pasted = self._update_generator(scenes, step, criticised)
         if criticised:
-            values["critic"] = self.criticising(scenes, pasted, step)
+            values["critic"] = self.critic_loss(scenes, pasted, step)
             self.optimizers["critic"].descend(values["critic"], 1.0)
         return {name: value.item() for name, value in values.items()}
 
     def _update_generator(self, scenes: Scenes, step: int, criticised: bool) -> tuple[dict[str, Tensor], Tensor]:
-        pasted = drawn(self.network, scenes)
-        values = differences(pasted, scenes, self.wanted(scenes)) | self.further(pasted, scenes)
+        pasted = paint_region(self.network, scenes)
+        values = compute_differences(pasted, scenes, self.shows_owner(scenes)) | self.further_losses(pasted, scenes)
         if criticised:
             self.critic.requires_grad_(False)
-            values["adversarial"] = self.generating(self.scores(pasted, scenes))
+            values["adversarial"] = self.generator_loss(self.scores(pasted, scenes))
         total = weigh_losses(values, self.settings.weights)
         self.optimizers["network"].descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
         self.critic.requires_grad_(True)
         return values | {"total": total}, pasted.detach()
 
 
-def drawn(network: nn.Module, scenes: Scenes) -> Tensor:
+def paint_region(network: nn.Module, scenes: Scenes) -> Tensor:
     """The pictures with the region that ``network``, a generator or its average, draws: (N, 3, S, S)."""
-    return scenes.pasted(network(scenes.hidden, scenes.masks, scenes.guide, scenes.code))
+    return scenes.paste(network(scenes.hidden, scenes.masks, scenes.guide, scenes.code))
 
 
-def differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Tensor]:
+def compute_differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Tensor]:
     """The mean absolute errors of the drawn pixels, and of the differences between neighbors of which one is drawn.
 
     And of the texture around the drawn pixels. Only of the ``wanted`` pictures, bool (N,).
@@ -180,7 +180,7 @@ def differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Ten
     }
 
 
-def jittered(corners: np.ndarray, share: float, size: int, draw: np.random.Generator) -> np.ndarray:
+def jitter_boxes(corners: np.ndarray, share: float, size: int, draw: np.random.Generator) -> np.ndarray:
     """Boxes (N, 4) whose sides are shifted by up to ``share`` of their width or height, within the picture."""
     sides = corners[:, 2:] - corners[:, :2]
     shifts = draw.uniform(-share, share, corners.shape) * np.concatenate([sides, sides], axis=1)
@@ -188,13 +188,13 @@ def jittered(corners: np.ndarray, share: float, size: int, draw: np.random.Gener
     return np.clip(moved, 0, size)
 
 
-def located(archive: FaceArchive, part: str) -> pd.DataFrame:
+def select_located(archive: FaceArchive, part: str) -> pd.DataFrame:
     """The rows of a part whose landmarks are known."""
     rows = archive.select(part)
     return rows[~np.isnan(Faces(np.empty(0), rows).landmarks).any(axis=(1, 2))]
 
 
-def people(
+def read_people(
     archive: FaceArchive, part: str, size: int, limit: int | None = None, names: Collection[str] | None = None
 ) -> People:
     """The pictures of a part with ``size`` pixels a side. Faces without landmarks are left out.
@@ -202,7 +202,7 @@ def people(
     ``names``: only these people. Larger pictures are averaged down. Raises ParameterError if fewer than two faces
     remain, or if pictures are smaller than ``size``.
     """
-    rows, own = located(archive, part), archive.facts["size"]
+    rows, own = select_located(archive, part), archive.facts["size"]
     if names is not None:
         rows = rows[rows["identity"].isin(set(names))]
     rows = rows.iloc[:limit]
@@ -213,11 +213,15 @@ def people(
             f"{archive.path} holds {len(rows)} usable faces with landmarks in part {part}; two are needed. Build a "
             "larger archive, or one with landmarks."
         )
-    pictures = np.concatenate([to_uint8(reduced(faces.images, size)) for faces in archive.batches(DECODED, rows=rows)])
-    return People(pictures, region.scaled(Faces(np.empty(0), rows).landmarks, own, size), rows["identity"].tolist())
+    pictures = np.concatenate(
+        [to_uint8(average_down(faces.images, size)) for faces in archive.batches(DECODED, rows=rows)]
+    )
+    return People(
+        pictures, region.scale_landmarks(Faces(np.empty(0), rows).landmarks, own, size), rows["identity"].tolist()
+    )
 
 
-def reduced(images: np.ndarray, size: int) -> np.ndarray:
+def average_down(images: np.ndarray, size: int) -> np.ndarray:
     """Pictures (N, 3, H, W), averaged down to ``size`` pixels a side."""
     if images.shape[-1] == size:
         return images
@@ -237,18 +241,18 @@ def train(
     """
     training = Training(job, settings)
     archive = training.archive
-    task = task_of(people(archive, job.people, size, names=names and names(archive)))
+    task = task_of(read_people(archive, job.people, size, names=names and names(archive)))
     network = training.average(task.network)
-    known = people(archive, "validation", size, SAMPLES)
+    known = read_people(archive, "validation", size, SAMPLES)
     draw = seeding.make_generator(job.seed, "samples")
     with torch.no_grad():
-        scenes = task.scenes_of(to_float(known.pictures), known.landmarks, np.arange(len(known.pictures)), draw)
-    training.fit(task, settings.steps, lambda: samples(network, scenes))
+        scenes = task.build_scenes(to_float(known.pictures), known.landmarks, np.arange(len(known.pictures)), draw)
+    training.fit(task, settings.steps, lambda: draw_samples(network, scenes))
     training.save({"network": network}, {"size": size})
 
 
 @torch.no_grad()
-def samples(network: nn.Module, scenes: Scenes) -> np.ndarray:
+def draw_samples(network: nn.Module, scenes: Scenes) -> np.ndarray:
     """uint8 (rows, columns, 3): original | hidden | drawn | drawn with the code of the row above."""
     draws = [scenes, scenes._replace(code=scenes.code.roll(1, dims=0))]
-    return arrange_columns([scenes.images, scenes.hidden, *(drawn(network, each) for each in draws)])
+    return arrange_columns([scenes.images, scenes.hidden, *(paint_region(network, each) for each in draws)])

@@ -60,15 +60,15 @@ class AnonymousNet(Method):
 
         super().__init__(params, variant, resources)
         saved = Saved(self.checkpoint)
-        self._size, self._chosen = saved.facts["size"], training.columns(params)
+        self._size, self._chosen = saved.facts["size"], training.select_columns(params)
         shape = (saved.facts["labels"], len(self._chosen))
         population = training.Population(
             torch.zeros(shape, dtype=torch.bool),
             torch.zeros(shape[:1], dtype=torch.int64),
             torch.zeros(3, *[self._size] * 2),
         )
-        self._estimator = place(saved.frozen("estimator", training.estimator(params)))
-        self._network = place(saved.frozen("network", training.generator(params)))
+        self._estimator = place(saved.frozen("estimator", training.build_estimator(params)))
+        self._network = place(saved.frozen("network", training.build_generator(params)))
         self._population = saved.frozen("population", population)
 
     @classmethod
@@ -85,13 +85,13 @@ class AnonymousNet(Method):
 
         check_size(faces.images, self._size)
         own = apply_in_batches(self._estimator, BATCH, faces.images)[:, self._chosen] > 0
-        wanted = torch.from_numpy(self.labels(own.numpy(), faces.ids, seed)).float()
+        wanted = torch.from_numpy(self.choose_labels(own.numpy(), faces.ids, seed)).float()
         made = apply_in_batches(self._network, BATCH, faces.images, wanted)
         if self.variant.perturbation:
             made = (made + self._population.perturbation).clamp(-1, 1)
         return made.numpy()
 
-    def labels(self, own: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
+    def choose_labels(self, own: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
         """Stage II: the labels to draw, bool (N, selected), from the estimated ones and the ids of the pictures."""
         known, counts = self._population.labels.numpy(), self._population.counts.numpy()
         chosen = own.copy()

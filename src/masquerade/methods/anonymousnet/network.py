@@ -24,8 +24,8 @@ class LabeledBlock(nn.Module):
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         made = [None] * 4 if self.label is None else self.label(labels)[:, :, None, None].chunk(4, dim=1)
-        deep = _changed(self.norm1(self.first(x)), made[0], made[1]).relu()
-        return x + _changed(self.norm2(self.second(deep)), made[2], made[3])
+        deep = _modulate(self.norm1(self.first(x)), made[0], made[1]).relu()
+        return x + _modulate(self.norm2(self.second(deep)), made[2], made[3])
 
 
 class StarGanGenerator(nn.Module):
@@ -89,7 +89,7 @@ class StarGanCritic(nn.Module):
         return self.score(features), self.label(features).flatten(1)
 
 
-def _changed(x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
+def _modulate(x: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
     return x if scale is None or shift is None else x * (1 + scale) + shift
 
 

@@ -32,9 +32,9 @@ class AnonymousNetTask:
         self.settings, self.pictures, self.seed, self.device = settings, pictures, seed, device()
         self.labels = torch.from_numpy(labels).float()
         self.weights = class_weights(labels, BALANCE)
-        self.chosen = columns(settings)
-        self.estimator = estimator(settings).to(self.device)
-        self.network = generator(settings).to(self.device)
+        self.chosen = select_columns(settings)
+        self.estimator = build_estimator(settings).to(self.device)
+        self.network = build_generator(settings).to(self.device)
         chosen = settings.critic
         self.critic = StarGanCritic(pictures.shape[1], len(self.chosen), chosen.width, chosen.depth).to(self.device)
         self.modules = {"estimator": self.estimator, "network": self.network, "critic": self.critic}
@@ -52,9 +52,9 @@ class AnonymousNetTask:
         """One update: of stage I first, then of the critic's labels, then of stage III. Returns the losses by name."""
         if step < self.settings.estimator.steps:
             return {"estimation": self._estimate(step).item()}
-        if step < first_drawn(self.settings):
+        if step < count_warmup_steps(self.settings):
             return {"labels": self._learn_labels(step).item()}
-        return {name: value.item() for name, value in self._synthesize(step).items()}
+        return {name: value.item() for name, value in self._update_generator(step).items()}
 
     def _estimate(self, step: int) -> Tensor:
         """Stage I: binary cross-entropy of every attribute."""
@@ -70,16 +70,16 @@ class AnonymousNetTask:
 
     def _learn_labels(self, step: int) -> Tensor:
         """An update of the critic by the labels of real pictures alone (Choi et al. 2018, Eq. 2)."""
-        images, own, _ = self._batch(step, 0)
+        images, own, _ = self._draw_batch(step, 0)
         loss = functional.binary_cross_entropy_with_logits(self.critic(images)[1], own)
         self.optimizers["critic"].descend(loss, 1.0)
         return loss
 
-    def _synthesize(self, step: int) -> dict[str, Tensor]:
+    def _update_generator(self, step: int) -> dict[str, Tensor]:
         """Stage III: the losses of StarGAN (Choi et al. 2018, Eq. 1-7)."""
         updates = range(self.settings.critic_updates)
-        criticism = [self._criticise(*self._batch(step, number), step) for number in updates]
-        images, own, wanted = self._batch(step, self.settings.critic_updates)
+        criticism = [self._update_critic(*self._draw_batch(step, number), step) for number in updates]
+        images, own, wanted = self._draw_batch(step, self.settings.critic_updates)
         weights = self.settings.losses
         drawn = self.network(images, wanted)
         self.critic.requires_grad_(False)
@@ -90,12 +90,12 @@ class AnonymousNetTask:
             "cycle": (self.network(drawn, own) - images).abs().mean(),  # Eq. 4
         }
         total = weigh_losses(values, weights)  # Eq. 6
-        share = cooldown_share(step - first_drawn(self.settings), self.settings.steps, self.settings.cooldown)
+        share = cooldown_share(step - count_warmup_steps(self.settings), self.settings.steps, self.settings.cooldown)
         self.optimizers["network"].descend(total, share)
         self.critic.requires_grad_(True)
         return values | {"critic": criticism[-1]}
 
-    def _criticise(self, images: Tensor, own: Tensor, wanted: Tensor, step: int) -> Tensor:
+    def _update_critic(self, images: Tensor, own: Tensor, wanted: Tensor, step: int) -> Tensor:
         weights, settings = self.settings.losses, self.settings
         with torch.no_grad():
             drawn = self.network(images, wanted)
@@ -112,7 +112,7 @@ class AnonymousNetTask:
         self.optimizers["critic"].descend(loss, 1.0)
         return loss.detach()
 
-    def _batch(self, step: int, number: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _draw_batch(self, step: int, number: int) -> tuple[Tensor, Tensor, Tensor]:
         """Pictures, half of them mirrored, their own labels, and the labels of other pictures of the training."""
         draw = seeding.make_generator(self.seed, "stage III", step, number)
         rows, others = (draw.integers(len(self.pictures), size=self.settings.batch) for _ in range(2))
@@ -123,23 +123,23 @@ class AnonymousNetTask:
         return torch.from_numpy(images).to(self.device), own, wanted
 
 
-def first_drawn(settings: AnonymousNetSettings) -> int:
+def count_warmup_steps(settings: AnonymousNetSettings) -> int:
     """The first step that updates the generator."""
     return settings.estimator.steps + settings.small_scale.label_steps
 
 
-def columns(settings: AnonymousNetSettings) -> list[int]:
+def select_columns(settings: AnonymousNetSettings) -> list[int]:
     """The columns of the selected attributes among `ATTRIBUTES`."""
     return [ATTRIBUTES.index(name) for name in settings.selected]
 
 
-def estimator(settings: AnonymousNetSettings) -> Classifier:
+def build_estimator(settings: AnonymousNetSettings) -> Classifier:
     """The classifier of stage I, untrained."""
     chosen = settings.estimator
     return Classifier(CROP, chosen.input_size, chosen.widths, [1] * len(chosen.widths), DROPOUT)
 
 
-def generator(settings: AnonymousNetSettings) -> StarGanGenerator:
+def build_generator(settings: AnonymousNetSettings) -> StarGanGenerator:
     """The generator of stage III, untrained."""
     small = settings.small_scale
     return StarGanGenerator(len(settings.selected), **dict(settings.generator), reach=small.reach, scaled=small.scaled)
@@ -171,9 +171,9 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     task = AnonymousNetTask(settings, pictures, labels, job.seed)
     network = training.average(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
-    first = first_drawn(settings)
-    training.fit(task, first + settings.steps, lambda: samples(network, sources, len(task.chosen)), first=first)
-    perturbation = universal(loaded("identity", job.backbones), pictures, settings, job.seed)
+    first = count_warmup_steps(settings)
+    training.fit(task, first + settings.steps, lambda: draw_samples(network, sources, len(task.chosen)), first=first)
+    perturbation = search_perturbation(loaded("identity", job.backbones), pictures, settings, job.seed)
     population = np.unique(labels[:, task.chosen], axis=0, return_counts=True)
     known, counts = (torch.from_numpy(array) for array in population)
     kept = Population(known, counts, perturbation)
@@ -181,7 +181,7 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     training.save(modules, {"size": pictures.shape[1], "labels": len(known)})
 
 
-def universal(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetSettings, seed: int) -> Tensor:
+def search_perturbation(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetSettings, seed: int) -> Tensor:
     """One change of all pictures, (3, S, S), that moves their identity vectors away; by steps along signs of gradients.
 
     After Moosavi-Dezfooli et al. 2017, with the sum over a batch in place of one picture at a time (ours).
@@ -203,7 +203,7 @@ def universal(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetS
 
 
 @torch.no_grad()
-def samples(network: nn.Module, images: np.ndarray, labels: int) -> np.ndarray:
+def draw_samples(network: nn.Module, images: np.ndarray, labels: int) -> np.ndarray:
     """uint8 (rows, columns, 3): original | each selected attribute alone."""
     where = next(network.parameters()).device
     pictures = torch.from_numpy(images).to(where)

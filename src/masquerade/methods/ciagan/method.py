@@ -69,9 +69,9 @@ class CIAGAN(InpaintingMethod):
         if self.params.latent is not None:
             people = [seeding.make_generator(0, "ciagan", "person", label) for label in labels.tolist()]
             normal = [draw.standard_normal(self._latent.style_width, dtype=np.float32) for draw in people]
-            return self._latent.drawn(faces, region.polygon_masks, np.stack(normal))
+            return self._latent.draw(faces, region.draw_polygon_masks, np.stack(normal))
         of_labels = np.eye(self.params.labels, dtype=np.float32)[labels]
-        return self._drawing.drawn(faces, region.polygon_masks, region.outlines, of_labels)
+        return self._drawing.draw(faces, region.draw_polygon_masks, region.draw_outlines, of_labels)
 
     def _labels(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
         """The label of the person to draw, int (N,)."""

@@ -22,7 +22,7 @@ BOTTOM = 4
 CODE = 32  # channels of the identity at 4 x 4 pixels
 
 
-def convolution(inputs: int, outputs: int, kernel: int = 3) -> nn.Module:
+def build_convolution(inputs: int, outputs: int, kernel: int = 3) -> nn.Module:
     """A convolution with reflected borders and spectral norm, as each of the generator and the critic."""
     return spectral_norm(ReflectedConv2d(inputs, outputs, kernel))
 
@@ -32,8 +32,8 @@ class Down(nn.Module):
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
-        self.first, self.second = convolution(inputs, outputs), convolution(outputs, outputs)
-        self.beside = convolution(inputs, outputs, 1)
+        self.first, self.second = build_convolution(inputs, outputs), build_convolution(outputs, outputs)
+        self.beside = build_convolution(inputs, outputs, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         deep = self.second(functional.relu(self.first(functional.relu(x))))
@@ -45,9 +45,9 @@ class Up(nn.Module):
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
-        self.norm1, self.norm2 = norm(inputs), norm(outputs)
-        self.first, self.second = convolution(inputs, outputs), convolution(outputs, outputs)
-        self.beside = convolution(inputs, outputs, 1)
+        self.norm1, self.norm2 = build_norm(inputs), build_norm(outputs)
+        self.first, self.second = build_convolution(inputs, outputs), build_convolution(outputs, outputs)
+        self.beside = build_convolution(inputs, outputs, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         large = self.first(_twice(functional.relu(self.norm1(x))))
@@ -60,7 +60,11 @@ class Middle(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.layers = nn.Sequential(
-            convolution(width, width), norm(width), nn.ReLU(), convolution(width, width), norm(width)
+            build_convolution(width, width),
+            build_norm(width),
+            nn.ReLU(),
+            build_convolution(width, width),
+            build_norm(width),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -79,7 +83,7 @@ class CiaganGenerator(nn.Module):
         super().__init__()
         self.size = BOTTOM * 2 ** len(down)
         self.down = nn.ModuleList(Down(a, b) for a, b in zip([6, *down], down, strict=False))
-        self.down_norms = nn.ModuleList(norm(width) for width in down)
+        self.down_norms = nn.ModuleList(build_norm(width) for width in down)
         widths = [labels, *identity]
         layers: list[nn.Module] = []
         for into, out in zip(widths, identity, strict=False):
@@ -89,12 +93,12 @@ class CiaganGenerator(nn.Module):
         maps = [self.code, max(1, down[-1] // 4), max(1, down[-1] // 2), down[-1]]
         spread: list[nn.Module] = []
         for into, out in pairwise(maps):
-            spread += [convolution(into, out), nn.LeakyReLU(SLOPE), norm(out)]
+            spread += [build_convolution(into, out), nn.LeakyReLU(SLOPE), build_norm(out)]
         self.spread = nn.Sequential(*spread)
-        self.merge = nn.Sequential(convolution(2 * down[-1], down[-1]), norm(down[-1]))
+        self.merge = nn.Sequential(build_convolution(2 * down[-1], down[-1]), build_norm(down[-1]))
         self.middle = nn.Sequential(*(Middle(down[-1]) for _ in range(blocks)))
         self.up = nn.ModuleList(Up(a, b) for a, b in zip([down[-1], *up], up, strict=False))
-        self.up_norms = nn.ModuleList(norm(width) for width in up)
+        self.up_norms = nn.ModuleList(build_norm(width) for width in up)
         self.end = nn.Conv2d(up[-1], 3, 3, padding=1)
 
     def forward(self, hidden: Tensor, masks: Tensor, lines: Tensor, labels: Tensor) -> Tensor:
@@ -103,7 +107,9 @@ class CiaganGenerator(nn.Module):
         ``hidden`` (N, 3, S, S) in [-1, 1]; ``masks`` (N, 1, S, S), 1 in the region to draw; ``lines`` (N, 1, S, S), 0
         on the lines, else 1; ``labels`` (N, labels), 1 at the wanted person and 0 elsewhere.
         """
-        features = torch.cat([colored(lines), (hidden + 1) / 2 * (1 - masks)], dim=1)  # in [0, 1], black in the region
+        features = torch.cat(
+            [color_lines(lines), (hidden + 1) / 2 * (1 - masks)], dim=1
+        )  # in [0, 1], black in the region
         for block, normalize in zip(self.down, self.down_norms, strict=True):
             features = normalize(block(features))
         code = self.label(labels).unflatten(1, (self.code, BOTTOM, BOTTOM))
@@ -126,13 +132,13 @@ class CiaganCritic(nn.Module):
 
     def forward(self, images: Tensor, lines: Tensor) -> Tensor:
         """Pictures (N, 3, S, S) in [-1, 1] and lines (N, 1, S, S) -> (N,)."""
-        features = torch.cat([(images + 1) / 2, colored(lines)], dim=1)
+        features = torch.cat([(images + 1) / 2, color_lines(lines)], dim=1)
         for block in self.down:
             features = block(features)
         return functional.leaky_relu(self.dense(features), SLOPE).squeeze(1)  # on the score too: published code
 
 
-def siamese(embedding: int) -> nn.Module:
+def build_siamese(embedding: int) -> nn.Module:
     """The network that compares two people, (N, 3, S, S) -> (N, embedding): ResNet-18 that starts at full size."""
     from masquerade.networks import torchvision_internals
 
@@ -145,12 +151,12 @@ def siamese(embedding: int) -> nn.Module:
     return network
 
 
-def colored(lines: Tensor) -> Tensor:
+def color_lines(lines: Tensor) -> Tensor:
     """Blue lines on white, (N, 3, S, S), as the published code saves them."""
     return torch.cat([lines, lines, torch.ones_like(lines)], dim=1)
 
 
-def norm(width: int) -> nn.InstanceNorm2d:
+def build_norm(width: int) -> nn.InstanceNorm2d:
     """The norm of each picture and channel, with a learned gain and bias."""
     return nn.InstanceNorm2d(width, affine=True)
 

@@ -8,7 +8,7 @@ from masquerade.backbones import loaded
 from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method, Resources, _gallery
-from masquerade.methods._batches import full_batches
+from masquerade.methods._batches import fill_batches
 from masquerade.methods.clip2protect import CLIP2ProtectSettings, CLIP2ProtectVariant
 
 
@@ -41,7 +41,7 @@ class CLIP2Protect(Method):
         network.refuse_unknown([params.source, variant.prompt, *params.templates], space.semantics.tokenizer)
         self._codes = Codes(space, resources.latents)
         self._search = Search(space, loaded("identity", resources.backbones), params, variant)
-        self._gallery, self._rows = _gallery.of(resources)
+        self._gallery, self._rows = _gallery.open_gallery(resources)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """``params.batch`` faces side by side, each with its own generator.
@@ -49,10 +49,10 @@ class CLIP2Protect(Method):
         Raises PictureError if a picture does not have the generator's size, or if its inversion diverged.
         """
         codes, _ = self._codes.of(faces)
-        targets = _gallery.pictures(self._gallery, self._rows, self._targets(faces, seed), faces.images)
+        targets = _gallery.load_images(self._gallery, self._rows, self._targets(faces, seed), faces.images)
         parts = [
-            self._search.protected(faces.images[rows], codes[rows], targets[rows])
-            for rows in full_batches(len(faces), self.params.batch)
+            self._search.protect(faces.images[rows], codes[rows], targets[rows])
+            for rows in fill_batches(len(faces), self.params.batch)
         ]
         return np.concatenate(parts)[: len(faces)]
 

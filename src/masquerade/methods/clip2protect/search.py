@@ -117,7 +117,7 @@ class Search:
             )
         self.wanted, self.source = wanted, source
 
-    def protected(self, images: np.ndarray, codes: Tensor, targets: np.ndarray) -> np.ndarray:
+    def protect(self, images: np.ndarray, codes: Tensor, targets: np.ndarray) -> np.ndarray:
         """Pictures (N, 3, S, S), their W+ (N, L, D) and the pictures of the targets -> protected, in [-1, 1].
 
         The losses are sums over the faces, and Adam's state is element-wise: each face is searched by itself.
@@ -125,9 +125,9 @@ class Search:
         where = self.space.device
         clear, goal = (torch.from_numpy(pictures).to(where) for pictures in (images, targets))
         start = codes.to(where)
-        return self._searched(self._tuned(clear, start), clear, start, goal).clamp(-1, 1).cpu().numpy()
+        return self._search_codes(self._tune_generator(clear, start), clear, start, goal).clamp(-1, 1).cpu().numpy()
 
-    def _tuned(self, clear: Tensor, start: Tensor) -> Generator:
+    def _tune_generator(self, clear: Tensor, start: Tensor) -> Generator:
         """Stage 1: a generator of each face, trained to draw it from its code (pivotal tuning, Roich et al. 2022)."""
         generator = own_generators(self.space.generator, len(clear)).requires_grad_(True)
         rate, fused = self.params.tuning_rate, start.device.type == "cpu"  # one pass over the weights
@@ -140,7 +140,7 @@ class Search:
             optimizer.step()
         return generator.requires_grad_(False)
 
-    def _searched(self, generator: Generator, clear: Tensor, start: Tensor, goal: Tensor) -> Tensor:
+    def _search_codes(self, generator: Generator, clear: Tensor, start: Tensor, goal: Tensor) -> Tensor:
         """Stage 2: the pictures after the search of the fine layers of the codes."""
         params, semantics = self.params, self.space.semantics
         kept, first = start[:, : self.first].unbind(1), start[:, self.first :]

@@ -60,7 +60,7 @@ class DartBlur(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if landmarks are unknown, or if the network cannot halve the pictures often enough."""
-        from masquerade.methods.dartblur.training import blurred
+        from masquerade.methods.dartblur.training import blur_boxes
         from masquerade.networks.inputs import apply_in_batches
 
         height, width = faces.images.shape[-2:]
@@ -68,9 +68,9 @@ class DartBlur(Method):
             raise PictureError(
                 f"is {width} x {height} pixels; this network takes squares of a multiple of {2**HALVINGS} pixels"
             )
-        corners = _region.boxes(faces)
-        plain, masks = blurred(faces.images, corners), region.masks_of(corners, width)
+        corners = _region.find_boxes(faces)
+        plain, masks = blur_boxes(faces.images, corners), region.draw_masks(corners, width)
         if self.variant.plain:
             return plain
         made = apply_in_batches(self._network, BATCH, plain, masks[:, None].astype(np.float32))
-        return region.pasted(plain, made.numpy(), masks)
+        return region.paste(plain, made.numpy(), masks)

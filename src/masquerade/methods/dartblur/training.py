@@ -10,7 +10,7 @@ from torch.nn.functional import smooth_l1_loss
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.training import People, people
+from masquerade.methods._inpainting.training import People, read_people
 from masquerade.methods.dartblur import DartBlurSettings
 from masquerade.methods.dartblur.network import DartBlurUNet
 from masquerade.networks.grid_detector import GridDetector, detection, grid_targets, views
@@ -20,7 +20,7 @@ from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
 
-def blurred(images: np.ndarray, corners: np.ndarray) -> np.ndarray:
+def blur_boxes(images: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """Pictures (N, 3, H, W), blurred in their boxes, int (N, 4): left, top, right, bottom.
 
     Kernels of w / 2 and h / 2 pixels, made odd; the deviation follows from them by OpenCV's rule.
@@ -36,13 +36,13 @@ def blurred(images: np.ndarray, corners: np.ndarray) -> np.ndarray:
 UNITS = 127.5  # from [-1, 1] to units of 255
 
 
-def review(made: Tensor, plain: Tensor, masks: Tensor, budget: float) -> Tensor:
+def review_loss(made: Tensor, plain: Tensor, masks: Tensor, budget: float) -> Tensor:
     """max(0, d - budget), d the mean smooth L1 distance to the plain blur in the box, in units of 255."""
     apart = smooth_l1_loss(made * UNITS, plain * UNITS, reduction="none") * masks
     return (apart.sum() / (3 * masks.sum()) - budget).relu()
 
 
-def answers_as_targets(answers: Tensor, truth: Tensor) -> Tensor:
+def make_targets(answers: Tensor, truth: Tensor) -> Tensor:
     """A detector's own answers as targets: its probabilities, and its boxes in the cells with a face."""
     boxes = torch.where(truth[:, 1:].isnan(), torch.nan, answers[:, 1:])
     return torch.cat([answers[:, :1].sigmoid(), boxes], dim=1).detach()
@@ -79,42 +79,42 @@ class DartBlurTask:
         first = self.settings.detector.steps
         draw = seeding.make_generator(self.seed, "dartblur", step)
         if self.kind(step):
-            images, corners = self._views(draw, self.settings.detector.batch)
-            loss = detection(self.clear(images), self._truth(corners))
+            images, corners = self._draw_views(draw, self.settings.detector.batch)
+            loss = detection(self.clear(images), self._make_grid_targets(corners))
             self.optimizers["clear"].descend(loss, cooldown_share(step, first, 0.5))
             return {"detection": loss.item()}
         if step == first:
             self.second.load_state_dict(self.clear.state_dict())
-        images, corners = self._views(draw, self.settings.batch)
-        plain = torch.from_numpy(blurred(images.cpu().numpy(), corners)).to(images)
-        masks = torch.from_numpy(region.masks_of(corners, self.size)[:, None].astype(np.float32)).to(images)
+        images, corners = self._draw_views(draw, self.settings.batch)
+        plain = torch.from_numpy(blur_boxes(images.cpu().numpy(), corners)).to(images)
+        masks = torch.from_numpy(region.draw_masks(corners, self.size)[:, None].astype(np.float32)).to(images)
         share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
         values, made = self._update_network(images, plain, masks, corners, share)
-        second = detection(self.second(made), self._truth(corners))
+        second = detection(self.second(made), self._make_grid_targets(corners))
         self.optimizers["second"].descend(second, 1.0)
         return {name: value.item() for name, value in (values | {"second": second}).items()}
 
     def _update_network(
         self, images: Tensor, plain: Tensor, masks: Tensor, corners: np.ndarray, share: float
     ) -> tuple[dict[str, Tensor], Tensor]:
-        truth = self._truth(corners)
+        truth = self._make_grid_targets(corners)
         with torch.no_grad():
-            targets = answers_as_targets(self.clear(images), truth)
+            targets = make_targets(self.clear(images), truth)
         smoothed = targets.clone()
         smoothed[:, 0] = targets[:, 0] * (1 - SMOOTHED) + SMOOTHED / 2
         made = plain * (1 - masks) + self.network(plain, masks) * masks
         values = {
-            "review": review(made, plain, masks, self.settings.budget),
+            "review": review_loss(made, plain, masks, self.settings.budget),
             "processing": detection(self.clear(made), targets),
             "post": detection(self.second(made), smoothed),
-            "cyclic": detection(self._after_a_step(made, truth, images), targets),
+            "cyclic": detection(self._predict_after_step(made, truth, images), targets),
         }
         weights = self.settings.losses
         total = weigh_losses(values, weights)
         self.optimizers["network"].descend(total, share, clip=CLIP)
         return values, made.detach()
 
-    def _after_a_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:
+    def _predict_after_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:
         """The second detector's answers on clear pictures after a step on ``made``, differentiable in ``made``."""
         weights: dict[str, Tensor] = dict(self.second.named_parameters())
         loss = detection(functional_call(self.second, weights, (made,)), truth)
@@ -123,16 +123,16 @@ class DartBlurTask:
         stepped = {name: weight - rate * slope for (name, weight), slope in zip(weights.items(), slopes, strict=True)}
         return functional_call(self.second, stepped, (images,))
 
-    def _truth(self, corners: np.ndarray) -> Tensor:
+    def _make_grid_targets(self, corners: np.ndarray) -> Tensor:
         cells = self.size // 2 ** len(self.settings.detector.widths)
         return grid_targets(
             torch.from_numpy(corners).float().to(next(self.network.parameters()).device), self.size, cells
         )
 
-    def _views(self, draw: np.random.Generator, count: int) -> tuple[Tensor, np.ndarray]:
+    def _draw_views(self, draw: np.random.Generator, count: int) -> tuple[Tensor, np.ndarray]:
         """Pictures, shifted, scaled and half of them mirrored, and the boxes of their faces, int (N, 4)."""
         rows = draw.integers(len(self.people.pictures), size=count)
-        corners = region.boxes(self.people.landmarks[rows], self.size)
+        corners = region.find_boxes(self.people.landmarks[rows], self.size)
         return views(draw, to_float(self.people.pictures[rows]), corners)
 
 
@@ -141,19 +141,19 @@ def train(settings: DartBlurSettings, job: TrainingJob) -> None:
     training = Training(job, settings)
     archive = training.archive
     size, first = archive.facts["size"], settings.detector.steps
-    task = DartBlurTask(settings, people(archive, job.people, size), job.seed)
+    task = DartBlurTask(settings, read_people(archive, job.people, size), job.seed)
     network = training.average(task.network)
-    known = people(archive, "validation", size, SAMPLES)
-    training.fit(task, first + settings.steps, lambda: samples(network, known), first=first)
+    known = read_people(archive, "validation", size, SAMPLES)
+    training.fit(task, first + settings.steps, lambda: draw_samples(network, known), first=first)
     training.save({"network": network}, {"size": size})
 
 
 @torch.no_grad()
-def samples(network: DartBlurUNet, people: People) -> np.ndarray:
+def draw_samples(network: DartBlurUNet, people: People) -> np.ndarray:
     """uint8 (rows, columns, 3): original | plain blur | result."""
     images, size = to_float(people.pictures), people.pictures.shape[1]
-    corners = region.boxes(people.landmarks, size)
-    plain, masks = blurred(images, corners), region.masks_of(corners, size)[:, None].astype(np.float32)
+    corners = region.find_boxes(people.landmarks, size)
+    plain, masks = blur_boxes(images, corners), region.draw_masks(corners, size)[:, None].astype(np.float32)
     where = next(network.parameters()).device
     made = network(torch.from_numpy(plain).to(where), torch.from_numpy(masks).to(where)).cpu().numpy()
     return arrange_columns([images, plain, plain * (1 - masks) + made * masks])

@@ -71,8 +71,8 @@ class DeepPrivacy(StyledInpaintingMethod):
         shape = (self._latent.style_width,) if latent else (self.params.code, 4, 4)
         codes = np.stack([self._code(seed, name, shape) for name in faces.ids])
         if latent:
-            return self._latent.drawn(faces, region.box_masks, codes, float(self.variant.truncation > 0))
-        return self._drawing.drawn(faces, region.box_masks, region.keypoints, codes)
+            return self._latent.draw(faces, region.draw_box_masks, codes, float(self.variant.truncation > 0))
+        return self._drawing.draw(faces, region.draw_box_masks, region.select_keypoints, codes)
 
     def _code(self, seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """The code of a picture, float32: normal numbers without those beyond ``truncation``."""

@@ -26,26 +26,26 @@ class DeepPrivacyTask(InpaintingTask):
         )
         super().__init__(settings, network, critic, people, seed)
 
-    def guide(self, landmarks: np.ndarray) -> np.ndarray:
-        return region.keypoints(landmarks, self.size)
+    def build_guide(self, landmarks: np.ndarray) -> np.ndarray:
+        return region.select_keypoints(landmarks, self.size)
 
-    def codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
+    def draw_codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
         return draw.standard_normal((count, self.settings.code, SMALLEST, SMALLEST), dtype=np.float32)
 
     def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
         return self.critic(images, scenes.hidden, scenes.masks, scenes.guide)
 
-    def generating(self, scores: Tensor) -> Tensor:
+    def generator_loss(self, scores: Tensor) -> Tensor:
         return -scores.mean()
 
-    def penalized(self, step: int) -> bool:
+    def penalizes(self, step: int) -> bool:
         return self.settings.losses.gradient_penalty > 0 and step % self.settings.small_scale.penalty_every == 0
 
-    def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
+    def critic_loss(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
         weights = self.settings.losses
         real, fake = self.scores(scenes.images, scenes), self.scores(pasted, scenes)
         loss = fake.mean() - real.mean() + weights.drift * real.square().mean()
-        if self.penalized(step):
+        if self.penalizes(step):
             draw = seeding.make_generator(self.seed, "penalty", step)
             penalty = self._gradient_penalty(scenes, pasted, draw)
             loss = loss + weights.gradient_penalty * self.settings.small_scale.penalty_every * penalty

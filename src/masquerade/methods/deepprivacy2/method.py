@@ -72,5 +72,5 @@ class DeepPrivacy2(StyledInpaintingMethod):
         normal = [seeding.make_generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
         codes = np.stack(normal).astype(np.float32)
         if latent:
-            return self._latent.drawn(faces, region.box_masks, codes, self.variant.truncation)
-        return self._drawing.drawn(faces, region.box_masks, region.nothing, codes)
+            return self._latent.draw(faces, region.draw_box_masks, codes, self.variant.truncation)
+        return self._drawing.draw(faces, region.draw_box_masks, region.make_empty_guide, codes)

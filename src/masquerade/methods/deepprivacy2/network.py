@@ -64,7 +64,7 @@ class StyleConvolution(nn.Module):
         if self.affine is not None:
             assert self.affine_beta is not None
             x = x * self.affine(style)[:, :, None, None] + self.affine_beta(style)[:, :, None, None]
-        x = self._convolved(x, self.weight * self.scale)
+        x = self._convolve(x, self.weight * self.scale)
         if self.norm is not None:
             x = self.norm(x)
         if self.bias is not None:
@@ -72,7 +72,7 @@ class StyleConvolution(nn.Module):
         x = functional.leaky_relu(x, self.slope) * self.gain
         return x if self.limit is None else x.clamp(-self.limit, self.limit)
 
-    def _convolved(self, x: Tensor, weight: Tensor) -> Tensor:
+    def _convolve(self, x: Tensor, weight: Tensor) -> Tensor:
         if not self.resampling:
             return functional.conv2d(x, weight, padding=self.padding)
         if self.resampling == "down":

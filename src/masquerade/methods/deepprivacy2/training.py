@@ -26,23 +26,23 @@ class DeepPrivacy2Task(InpaintingTask):
         critic = Discriminator(size, settings.critic, inputs=3 + CONDITION).to(device())
         super().__init__(settings, build_generator(settings).to(device()), critic, people, seed)
 
-    def guide(self, landmarks: np.ndarray) -> np.ndarray:
-        return region.nothing(landmarks, self.size)
+    def build_guide(self, landmarks: np.ndarray) -> np.ndarray:
+        return region.make_empty_guide(landmarks, self.size)
 
-    def codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
+    def draw_codes(self, count: int, draw: np.random.Generator) -> np.ndarray:
         return draw.standard_normal((count, self.settings.generator.style), dtype=np.float32)
 
     def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
         return self.critic(torch.cat([images, scenes.hidden, scenes.masks], dim=1)).squeeze(1)
 
-    def generating(self, scores: Tensor) -> Tensor:
+    def generator_loss(self, scores: Tensor) -> Tensor:
         return softplus(-scores).mean()
 
-    def penalized(self, step: int) -> bool:
+    def penalizes(self, step: int) -> bool:
         return self.settings.losses.r1 > 0 and step % self.settings.r1_every == 0
 
-    def criticising(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
-        weights, every, penalized = self.settings.losses, self.settings.r1_every, self.penalized(step)
+    def critic_loss(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
+        weights, every, penalized = self.settings.losses, self.settings.r1_every, self.penalizes(step)
         images = scenes.images.detach().requires_grad_(penalized)  # what the scenes show beside them gets no slope
         real, fake = self.scores(images, scenes), self.scores(pasted, scenes)
         loss = softplus(fake).mean() + softplus(-real).mean() + weights.drift * real.square().mean()

@@ -31,7 +31,7 @@ class Search(Protocol):
     rate: float
 
 
-def cloaked(
+def cloak(
     identity: nn.Module, images: np.ndarray, names: Sequence[str], seed: int, size: int, knobs: Search
 ) -> np.ndarray:
     """The pictures (N, 3, H, W) in [-1, 1] with their changes, which are searched at ``size`` pixels a side."""
@@ -39,13 +39,13 @@ def cloaked(
     small = originals
     if images.shape[-1] != size:
         small = deterministic.resized(originals, (size, size))
-    change = best_changes(identity, small, names, seed, knobs)
+    change = search_changes(identity, small, names, seed, knobs)
     if images.shape[-1] != size:
         change = deterministic.resized(change, images.shape[-2:])
     return (originals + change).clamp(-1, 1).cpu().numpy()
 
 
-def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed: int, knobs: Search) -> Tensor:
+def search_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed: int, knobs: Search) -> Tensor:
     """The change of each picture with the largest distance of features whose dissimilarity is within the band."""
     with torch.no_grad():
         features = identity(images)
@@ -74,11 +74,11 @@ def best_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed
             if step == 0:
                 assert modifier.grad is not None
                 modifier.sub_(FIRST_STEP * modifier.grad.sign())
-            weight, side = reweighted(weight, side, unlike, knobs.threshold)
+            weight, side = reweigh(weight, side, unlike, knobs.threshold)
     return found
 
 
-def reweighted(weight: Tensor, side: Tensor, unlike: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
+def reweigh(weight: Tensor, side: Tensor, unlike: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
     """The weights of the features for the next step, and the side of the band on which each picture is.
 
     Below the band the weight doubles, above it it is halved; where a picture changes sides, or is inside, it is 1.
@@ -99,14 +99,14 @@ class Dissimilarity:
     """
 
     def __init__(self, images: Tensor):
-        self.rows, self.columns = (windows(side).to(images) for side in images.shape[-2:])
-        self.images = scaled(images)
+        self.rows, self.columns = (build_windows(side).to(images) for side in images.shape[-2:])
+        self.images = scale_to_255(images)
         self.mean = self._means(self.images)
         self.variance = self._means(self.images.square()) - self.mean.square()
 
     def __call__(self, others: Tensor) -> Tensor:
         """Other pictures -> (N,)."""
-        others = scaled(others)
+        others = scale_to_255(others)
         mean, square, product = self._means(torch.stack([others, others.square(), self.images * others])).unbind()
         both = self.mean * mean
         luminance = (2 * both + C1) / (self.mean.square() + mean.square() + C1)
@@ -117,7 +117,7 @@ class Dissimilarity:
         return self.rows @ maps @ self.columns.T
 
 
-def windows(side: int) -> Tensor:
+def build_windows(side: int) -> Tensor:
     """Row r holds the weights of ``side`` pixels under the window that begins at pixel r, (side - 10, side)."""
     taps = torch.exp(-torch.arange(-REACHED, REACHED + 1).double().square() / (2 * SIGMA**2))
     rows = torch.zeros(side - 2 * REACHED, side, dtype=torch.float64)
@@ -126,6 +126,6 @@ def windows(side: int) -> Tensor:
     return rows
 
 
-def scaled(images: Tensor) -> Tensor:
+def scale_to_255(images: Tensor) -> Tensor:
     """[-1, 1] -> [0, 255]."""
     return (images + 1) * (RANGE / 2)

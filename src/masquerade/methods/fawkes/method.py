@@ -10,7 +10,7 @@ from masquerade.backbones import loaded
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods._batches import full_batches
+from masquerade.methods._batches import fill_batches
 
 
 class Fawkes(Method):
@@ -53,10 +53,10 @@ class Fawkes(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """The pictures with their changes. ``seed`` draws the first, tiny change of each picture."""
-        from masquerade.methods.fawkes.cloak import cloaked
+        from masquerade.methods.fawkes.cloak import cloak
 
         parts = []
-        for rows in full_batches(len(faces), self.params.batch):
+        for rows in fill_batches(len(faces), self.params.batch):
             names = [faces.ids[row] for row in rows]
-            parts.append(cloaked(self._identity, faces.images[rows], names, seed, self.params.size, self.variant))
+            parts.append(cloak(self._identity, faces.images[rows], names, seed, self.params.size, self.variant))
         return np.concatenate(parts)[: len(faces)]

@@ -54,11 +54,11 @@ class FIT(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """T(I, p). Raises PictureError if the pictures do not have the size of the training pictures."""
-        return self._transformed(faces.images, self._passwords(keys))
+        return self._transform(faces.images, self._passwords(keys))
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """T(I', -p): the same network, the inverse password. Raises as `anonymize`."""
-        return self._transformed(images, -self._passwords(keys))
+        return self._transform(images, -self._passwords(keys))
 
     def statement(self) -> dict[str, object]:
         return {
@@ -71,6 +71,6 @@ class FIT(Method):
             raise KeyFormatError(f"The key of fit is {BITS} bits. Give {BITS // 8} bytes.")
         return stack_per_key(keys, read_key)
 
-    def _transformed(self, images: np.ndarray, passwords: np.ndarray) -> np.ndarray:
+    def _transform(self, images: np.ndarray, passwords: np.ndarray) -> np.ndarray:
         check_size(images, self._size)
         return apply_in_batches(self._network, BATCH, images, passwords).numpy()

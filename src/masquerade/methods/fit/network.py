@@ -119,7 +119,7 @@ class Discriminators(MultiScale):
         )
 
 
-def discriminators(kinds: Iterable[str], width: int, depth: int, scales: int, shared: bool) -> nn.ModuleDict:
+def build_discriminators(kinds: Iterable[str], width: int, depth: int, scales: int, shared: bool) -> nn.ModuleDict:
     """A discriminator for each kind of picture. ``shared``: only the finest scale of each is its own (Gu et al. 2020's
     published code); all coarser scales are one network for all kinds.
     """

@@ -12,7 +12,7 @@ from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods.fit import BITS, GROUP, FitSettings, draw_passwords, encode_bits, group_bits
-from masquerade.methods.fit.network import IdentityTransformer, PasswordClassifier, discriminators
+from masquerade.methods.fit.network import IdentityTransformer, PasswordClassifier, build_discriminators
 from masquerade.training import distributed
 from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -89,7 +89,9 @@ class TransformerTask:
         self.classifier = PasswordClassifier(
             BITS, GROUP, **dict(settings.classifier), last_stride=small.last_stride, first_norm=small.first_norm
         ).to(self.device)
-        self.discriminators = discriminators(KINDS, **dict(settings.discriminator), shared=small.shared).to(self.device)
+        self.discriminators = build_discriminators(KINDS, **dict(settings.discriminator), shared=small.shared).to(
+            self.device
+        )
         self.modules = {
             "network": self.network,
             "classifier": self.classifier,
@@ -111,19 +113,19 @@ class TransformerTask:
         mirrored = torch.from_numpy(distributed.select_rows(draw.random(count) < 0.5)).to(self.device)
         images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
         numbers = {name: distributed.select_rows(drawn) for name, drawn in draw_passwords(draw, count).items()}
-        made = self._made(images, numbers)
+        made = self._draw_all(images, numbers)
         values = {"discriminators": self._update_discriminators(images, made)}
         values |= self._update_transformer(
             images, made, numbers, cooldown_share(step, self.settings.steps, self.settings.cooldown)
         )
         return {name: value.item() for name, value in values.items()}
 
-    def _made(self, images: Tensor, numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+    def _draw_all(self, images: Tensor, numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """Faces (B, 3, S, S) by kind, see `draw_passwords`. The recovered kinds are recovered from ``anonymized``."""
-        hidden = self._transformed(images, ("anonymized", "other"), numbers)
-        return hidden | self._transformed(hidden["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
+        hidden = self._draw_under(images, ("anonymized", "other"), numbers)
+        return hidden | self._draw_under(hidden["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
 
-    def _transformed(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+    def _draw_under(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """The pictures under passwords of several kinds, in one pass."""
         bits = np.concatenate([encode_bits(numbers[name]) for name in names])
         drawn = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(bits).to(self.device))
@@ -147,13 +149,15 @@ class TransformerTask:
         self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray], share: float
     ) -> dict[str, Tensor]:
         self.discriminators.requires_grad_(False)
-        values = self._values(images, made, numbers)
+        values = self._compute_losses(images, made, numbers)
         self.discriminators.requires_grad_(True)
         total = weigh_losses(values, self.settings.losses)
         self.optimizers["hiding"].descend(total, share)
         return values | {"total": total}
 
-    def _values(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
+    def _compute_losses(
+        self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]
+    ) -> dict[str, Tensor]:
         """The losses by the name of their weight."""
         pictures = torch.stack([images, *made.values()])
         gray = distributed.select_rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.small_scale.gray).to(
@@ -166,7 +170,7 @@ class TransformerTask:
         fooled = [adversarial_loss(self.discriminators[kind](made[kind])) for kind in KINDS]
         return {
             "adversarial": torch.stack(fooled).mean(),
-            "password": self._password(images, made, numbers),
+            "password": self._password_loss(images, made, numbers),
             "identity": identity_loss(original, vectors, margin, self.settings.small_scale.identity_of == "both"),
             "feature": feature_loss(vectors["anonymized"], vectors["other"], margin),
             "wrong_feature": feature_loss(vectors["wrong"], vectors["wrong_too"], margin),
@@ -175,7 +179,7 @@ class TransformerTask:
             "reconstruction": (made["recovered"] - images).abs().mean(),
         }
 
-    def _password(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> Tensor:
+    def _password_loss(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> Tensor:
         """L_aux, the sum over the three kinds. Q takes the picture before and the picture after."""
         before = torch.cat([images, made["anonymized"], made["anonymized"]])
         logits = self.classifier(before, torch.cat([made[kind] for kind in KINDS]))
@@ -210,7 +214,7 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
     task = TransformerTask(settings, loaded("identity", job.backbones), pictures, job.seed)
     network = training.average(task.network)
     sources = to_float(read_images(archive, "validation", settings.halvings, SAMPLES))
-    training.fit(task, settings.steps, lambda: samples(network, sources, job.seed))
+    training.fit(task, settings.steps, lambda: draw_samples(network, sources, job.seed))
     training.save({"network": network}, {"size": archive.facts["size"]}, TIED)
 
 
@@ -241,7 +245,7 @@ def read_images(archive: FaceArchive, part: str, halvings: int, limit: int | Non
 
 
 @torch.no_grad()
-def samples(network: IdentityTransformer, images: np.ndarray, seed: int) -> np.ndarray:
+def draw_samples(network: IdentityTransformer, images: np.ndarray, seed: int) -> np.ndarray:
     """uint8 (rows, columns, 3): original | anonymized | with another password | recovered | wrongly, twice."""
     device = next(network.parameters()).device
     numbers = draw_passwords(seeding.make_generator(seed, "samples"), len(images))

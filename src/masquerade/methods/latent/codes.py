@@ -53,19 +53,19 @@ class Codes:
 
     def of(self, faces: Faces) -> tuple[Tensor, Tensor]:
         """W+ (N, layers, style) and features (N, D). Raises as `w_plus`."""
-        codes, rows = self.w_plus(faces), self._stored(faces)
+        codes, rows = self.w_plus(faces), self._find_rows(faces)
         described = self._table["features"][rows] if len(rows) else self._space.describe(torch.from_numpy(faces.images))
         return codes, described
 
     def w_plus(self, faces: Faces) -> Tensor:
         """W+ (N, layers, style). Raises PictureError if an inversion diverged or missed a face."""
-        rows = self._stored(faces)
+        rows = self._find_rows(faces)
         if len(rows):
             codes, missed = self._table["w_plus"][rows], self._table["diverged"][rows]
         else:
             codes = self._space.invert(faces.images)
-            missed = ~torch.from_numpy(self._space.reached(faces.images, codes))
-        if diverged(codes, self._space).any():
+            missed = ~torch.from_numpy(self._space.reaches(faces.images, codes))
+        if has_diverged(codes, self._space).any():
             raise PictureError(
                 "its inversion diverged: the encoder found no code of the generator's latent space for it"
             )
@@ -76,13 +76,13 @@ class Codes:
             )
         return codes
 
-    def _stored(self, faces: Faces) -> Tensor:
+    def _find_rows(self, faces: Faces) -> Tensor:
         """The rows of the file that hold these faces, int64 (N,); () if one is not in it."""
         known = all(name in self._rows for name in faces.ids)
         return torch.tensor([self._rows[name] for name in faces.ids] if known else [], dtype=torch.int64)
 
 
-def diverged(codes: Tensor, space: LatentSpace) -> Tensor:
+def has_diverged(codes: Tensor, space: LatentSpace) -> Tensor:
     """Whether the inversion of each face diverged: W+ (N, layers, style) -> bool (N,)."""
     generator = space.generator
     with torch.no_grad():
@@ -94,24 +94,24 @@ def diverged(codes: Tensor, space: LatentSpace) -> Tensor:
     return ~torch.isfinite(distance) | (distance > FARTHEST * usual)
 
 
-def anonymized(archive: FaceArchive) -> pd.DataFrame:
+def select_anonymized(archive: FaceArchive) -> pd.DataFrame:
     """The ok faces that methods anonymize: those of the test split and, if there are groups, of the attackers."""
     parts = ("test", "attackers") if "group" in archive.index else ("test",)
     return pd.concat([archive.select(part) for part in parts])
 
 
-def write(space: LatentSpace, archive: FaceArchive, output: Path) -> np.ndarray:
-    """Invert the faces `anonymized`. Returns the first faces and their reconstructions, (2, N, 3, S, S)."""
-    rows = anonymized(archive)
+def write_codes(space: LatentSpace, archive: FaceArchive, output: Path) -> np.ndarray:
+    """Invert the faces `select_anonymized`. Returns the first faces and their reconstructions, (2, N, 3, S, S)."""
+    rows = select_anonymized(archive)
     codes, features, missed, samples = [], [], [], None
     for faces in tqdm(archive.batches(BATCH, rows=rows), total=-(-len(rows) // BATCH), desc="inversion", mininterval=5):
         codes.append(space.invert(faces.images))
         features.append(space.describe(torch.from_numpy(faces.images)))
-        missed.append(~torch.from_numpy(space.reached(faces.images, codes[-1])))
+        missed.append(~torch.from_numpy(space.reaches(faces.images, codes[-1])))
         if samples is None:
             samples = np.stack([faces.images[:SAMPLES], space.draw(codes[0][:SAMPLES]).numpy()])
     w_plus = torch.cat(codes)
-    failed = diverged(w_plus, space) | torch.cat(missed)
+    failed = has_diverged(w_plus, space) | torch.cat(missed)
     columns = {"w_plus": w_plus, "features": torch.cat(features), "diverged": failed}
     facts = {
         "generator": space.generator_md5,

@@ -37,7 +37,7 @@ class Fakes:
             )
 
 
-def write(space: LatentSpace, output: Path, count: int, psi: float, seed: int) -> torch.Tensor:
+def write_fakes(space: LatentSpace, output: Path, count: int, psi: float, seed: int) -> torch.Tensor:
     """Draw ``count`` fakes, truncated by ``psi``, and write their codes and features. Returns the first pictures."""
     from masquerade.backbones.generator.training import normal
 
@@ -65,13 +65,13 @@ def adopt(settings: FakesSettings, backbones: Mapping[str, Path], output: Path, 
     return pretrained.load_pretrained(name, SetOfFakes.architecture, settings, backbones, output, root)
 
 
-def load(path: Path, space: LatentSpace) -> Fakes:
+def load_fakes(path: Path, space: LatentSpace) -> Fakes:
     """The fakes of a file. Raises CheckpointError if it is damaged or belongs to another generator."""
     tensors, _ = Table.read(path, "fakes", space.backbones)
     return Fakes(tensors["codes"], tensors["features"])
 
 
-def nearest(real: Tensor, fakes: Tensor, number: int = 0) -> Tensor:
+def find_nearest(real: Tensor, fakes: Tensor, number: int = 0) -> Tensor:
     """The row of ``fakes`` (M, D) that is nearest to each of ``real`` (N, D) in Euclidean distance (Eq. 1), int64 (N,).
 
     ``number``: 1 for the second nearest, and so on. The distances are sums of squared differences: products of

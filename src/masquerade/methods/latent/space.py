@@ -52,7 +52,7 @@ class LatentSpace:
         self.check_size(images)
         return apply_in_batches(self.inverter, BATCH, images)
 
-    def reached(self, images: np.ndarray, codes: Tensor) -> np.ndarray:
+    def reaches(self, images: np.ndarray, codes: Tensor) -> np.ndarray:
         """Whether the generator draws each picture from its code, by the inversion's own limit: bool (N,)."""
         if self.inverter.limit is None:
             return np.ones(len(images), dtype=bool)

@@ -59,14 +59,14 @@ class LDFA(Method):
         side = self.params.size // 2 ** len(self.params.autoencoder.widths)
         shape = (self.params.latent, side, side)
         codes = np.stack([seeding.make_generator(seed, "ldfa", name).standard_normal(shape) for name in faces.ids])
-        guide = self._clear(faces) if self.variant.strength < 1 else region.nothing
-        return self._drawing.drawn(faces, region.box_masks, guide, codes.astype(np.float32))
+        guide = self._clear(faces) if self.variant.strength < 1 else region.make_empty_guide
+        return self._drawing.draw(faces, region.draw_box_masks, guide, codes.astype(np.float32))
 
     def _clear(self, faces: Faces):
         """The guide that is the clear picture: the leak of the published program."""
-        from masquerade.methods._inpainting.training import reduced
+        from masquerade.methods._inpainting.training import average_down
 
-        return lambda _landmarks, size: reduced(faces.images, size)
+        return lambda _landmarks, size: average_down(faces.images, size)
 
     def statement(self) -> dict[str, object]:
         if self.variant.strength == 1:

@@ -86,7 +86,7 @@ class Denoiser(nn.Module):
         self.last = nn.Sequential(norm(widths[0]), nn.SiLU(), nn.Conv2d(widths[0], latent, 3, padding=1))
 
     def forward(self, maps: Tensor, times: Tensor) -> Tensor:
-        embedded = self.time(waves(times, self.waves))
+        embedded = self.time(embed_times(times, self.waves))
         features, skips = self.first(maps), []
         for block, halve in zip(self.down, self.shrink, strict=True):
             features = block(features, embedded)
@@ -130,14 +130,14 @@ class Attention(nn.Module):
         return x + self.out(mixed.transpose(1, 2).unflatten(2, x.shape[2:]))
 
 
-def waves(times: Tensor, width: int) -> Tensor:
+def embed_times(times: Tensor, width: int) -> Tensor:
     """Times (N,) -> (N, width) of sines and cosines with periods up to PERIOD."""
     frequencies = torch.exp(-math.log(PERIOD) * torch.arange(width // 2, device=times.device) / (width // 2))
     angles = times[:, None] * frequencies
     return torch.cat([angles.sin(), angles.cos(), angles.new_zeros(len(times), width % 2)], dim=1)
 
 
-def kept_shares() -> Tensor:
+def compute_signal_shares() -> Tensor:
     """The product of 1 - beta up to each time, float64 (TIMES,): alpha-bar of Ho et al. 2020, Eq. 4."""
     betas = torch.linspace(FIRST**0.5, LAST**0.5, TIMES, dtype=torch.float64).square()
     return (1 - betas).cumprod(dim=0)
@@ -160,7 +160,7 @@ class LatentInpainter(nn.Module):
         self.denoiser = Denoiser(settings.latent, settings.denoiser.widths)
         self.register_buffer("mean", torch.zeros(1, settings.latent, 1, 1))
         self.register_buffer("deviation", torch.ones(1, settings.latent, 1, 1))
-        self.register_buffer("kept", kept_shares().float(), persistent=False)
+        self.register_buffer("kept", compute_signal_shares().float(), persistent=False)
         self.strength, self.steps = 1.0, 20
 
     def encode(self, images: Tensor) -> Tensor:
@@ -171,12 +171,12 @@ class LatentInpainter(nn.Module):
         """The inverse of `encode`."""
         return self.autoencoder.decoder(maps * self.deviation + self.mean)
 
-    def noised(self, maps: Tensor, noise: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+    def add_noise(self, maps: Tensor, noise: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
         """x_t = a x + b n (Ho et al. 2020, Eq. 4) and v = a n - b x (Salimans and Ho 2022, appendix D)."""
         a, b = self._factors(times)
         return a * maps + b * noise, a * noise - b * maps
 
-    def predicted(self, noisy: Tensor, condition: Tensor, times: Tensor) -> Tensor:
+    def predict(self, noisy: Tensor, condition: Tensor, times: Tensor) -> Tensor:
         """v of noisy maps; ``condition`` is that of `condition`."""
         return self.denoiser(torch.cat([noisy, condition], dim=1), times)
 
@@ -196,11 +196,11 @@ class LatentInpainter(nn.Module):
         times = torch.linspace(self.strength * (TIMES - 1), 0, count + 1, device=code.device).round().long()
         maps = code
         if self.strength < 1:
-            maps = self.noised(self.encode(guide), code, times[:1].expand(len(code)))[0]
+            maps = self.add_noise(self.encode(guide), code, times[:1].expand(len(code)))[0]
         for time, after in pairwise(times):
             now = time.expand(len(maps))
             a, b = self._factors(now)
-            v = self.predicted(maps, condition, now)
+            v = self.predict(maps, condition, now)
             clear, noise = a * maps - b * v, b * maps + a * v  # Salimans and Ho 2022, appendix D
             if after == 0:
                 return self.decode(clear)

@@ -8,7 +8,7 @@ from torch.nn.functional import mse_loss
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.training import People, people
+from masquerade.methods._inpainting.training import People, read_people
 from masquerade.methods.ldfa import LdfaSettings, PhaseSettings
 from masquerade.methods.ldfa.network import TIMES, LatentInpainter
 from masquerade.networks.inputs import apply_in_batches, device
@@ -74,8 +74,8 @@ class LdfaTask:
             maps, condition = self.network.encode(images), self.network.condition(images * (1 - masks), masks)
         noise = torch.from_numpy(draw.standard_normal(maps.shape, dtype=np.float32)).to(maps)
         times = torch.from_numpy(draw.integers(TIMES, size=len(maps))).to(maps.device)
-        noisy, v = self.network.noised(maps, noise, times)
-        return mse_loss(self.network.predicted(noisy, condition, times), v)
+        noisy, v = self.network.add_noise(maps, noise, times)
+        return mse_loss(self.network.predict(noisy, condition, times), v)
 
     @torch.no_grad()
     def _standardize(self) -> None:
@@ -88,12 +88,12 @@ class LdfaTask:
         """Pictures (N, 3, S, S), half of them mirrored, and masks (N, 1, S, S): face boxes and random boxes."""
         rows = draw.integers(len(self.people.pictures), size=count)
         images, size = to_float(self.people.pictures[rows]), self.settings.size
-        corners = region.boxes(self.people.landmarks[rows], size)
+        corners = region.find_boxes(self.people.landmarks[rows], size)
         sides = draw.uniform(SMALLEST, LARGEST, (count, 2)) * size
         start = draw.uniform(0, 1, (count, 2)) * (size - sides)
         others = np.rint(np.concatenate([start, start + sides], axis=1)).astype(int)
         of_face = np.arange(count) < round(BOXES * count)
-        masks = region.masks_of(np.where(of_face[:, None], corners, others), size)[:, None].astype(np.float32)
+        masks = region.draw_masks(np.where(of_face[:, None], corners, others), size)[:, None].astype(np.float32)
         turned = draw.random(count) < 0.5
         images[turned], masks[turned] = images[turned][..., ::-1], masks[turned][..., ::-1]
         where = self.network.mean.device
@@ -103,20 +103,20 @@ class LdfaTask:
 def train(settings: LdfaSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged networks)."""
     training = Training(job, settings)
-    task = LdfaTask(settings, people(training.archive, job.people, settings.size), job.seed)
+    task = LdfaTask(settings, read_people(training.archive, job.people, settings.size), job.seed)
     network = training.average(task.network)
-    known = people(training.archive, "validation", settings.size, SAMPLES)
+    known = read_people(training.archive, "validation", settings.size, SAMPLES)
     first = settings.autoencoder.steps
-    training.fit(task, first + settings.denoiser.steps, lambda: samples(network, known, job.seed), first=first)
+    training.fit(task, first + settings.denoiser.steps, lambda: draw_samples(network, known, job.seed), first=first)
     training.save({"network": network}, {"size": settings.size})
 
 
 @torch.no_grad()
-def samples(network: LatentInpainter, people: People, seed: int) -> np.ndarray:
+def draw_samples(network: LatentInpainter, people: People, seed: int) -> np.ndarray:
     """uint8 (rows, columns, 3): original | hidden | encoded and decoded | drawn from noise, twice."""
     where, size = network.mean.device, people.pictures.shape[1]
     images = torch.from_numpy(to_float(people.pictures)).to(where)
-    masks = torch.from_numpy(region.box_masks(people.landmarks, size)[:, None].astype(np.float32)).to(where)
+    masks = torch.from_numpy(region.draw_box_masks(people.landmarks, size)[:, None].astype(np.float32)).to(where)
     hidden, columns = images * (1 - masks), [images, images * (1 - masks), network.autoencoder(images)]
     for number in range(2):
         draw = seeding.make_generator(seed, "samples", number)

@@ -95,7 +95,7 @@ class LReOrg(Method):
         self._network = training.load_network(params, self.checkpoint, resources.backbones, self._space)
         self._words = Vocabulary(self._space.semantics, self._keywords)
         assert resources.fakes is not None
-        self._fakes = fakes.load(resources.fakes, self._space)
+        self._fakes = fakes.load_fakes(resources.fakes, self._space)
 
     @classmethod
     def train(cls, params: LReOrgSettings, job: TrainingJob) -> None:

@@ -17,7 +17,7 @@ from masquerade.backbones import loaded
 from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive, to_float
-from masquerade.methods.latent.codes import diverged
+from masquerade.methods.latent.codes import has_diverged
 from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.methods.lreorg import IDENTITY, LReOrgSettings
 from masquerade.methods.lreorg.network import CDFNet, Vocabulary, measure_agreement, train_reader
@@ -279,7 +279,7 @@ def invert_images(archive: FaceArchive, space: LatentSpace, count: int, job: Tra
         count = len(rows)
     chosen = np.sort(seeding.make_generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False))
     codes = torch.cat([space.encode(part.images) for part in archive.batches(BATCH, rows=rows.iloc[chosen])])
-    return codes[~diverged(codes, space)]
+    return codes[~has_diverged(codes, space)]
 
 
 def load_network(

@@ -9,73 +9,75 @@ from torch.nn import functional
 from masquerade.backbones.generator.reconstruction import energy_distance
 from masquerade.networks import deterministic
 
-LAYOUT = 8  # side in pixels of the pictures that `layout` compares
+LAYOUT = 8  # side in pixels of the pictures that `layout_loss` compares
 
 
-def published_identities(
-    known: Tensor, hidden: Tensor, hidden_other: Tensor, recovered: Tensor, unlocked: Tensor, unlocked_other: Tensor,
+def published_identity_losses(
+    original: Tensor, encrypted: Tensor, encrypted_other: Tensor, recovered: Tensor, wrong: Tensor, wrong_other: Tensor,
     margin: float,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The reversed identity loss (0 .. 2) and the identity recovery loss (0 .. 1 - ``margin``) of the published code.
 
-    Unit vectors (N, D) of the faces of `different` and of the face that the right password recovers. The first loss is
-    the sum of two means of max(cos, margin): enc, of the original with both encrypted faces, and dec, of both wrongly
-    decrypted faces with the original and with the recovered face. Pairs inside enc and dec (two encrypted faces, two
-    wrongly decrypted ones) have the weight 0 there. The second loss is the mean of 1 - max(cos, margin), which has no
-    gradient while a recovered face is farther from the original than the margin.
+    Embeddings, unit vectors (N, D), of the faces of `compare_different` and of the face that the right password
+    recovers. The first loss is the sum of two means of max(cos, margin): enc, of the original with both encrypted
+    faces, and dec, of both wrongly decrypted faces with the original and with the recovered face. Pairs inside enc and
+    dec (two encrypted faces, two wrongly decrypted ones) have the weight 0 there. The second loss is the mean of
+    1 - max(cos, margin), which has no gradient while a recovered face is farther from the original than the margin.
     """
 
     def bounded(pairs: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
         return torch.stack([(first * second).sum(-1).clamp(min=margin) for first, second in pairs]).mean()
 
-    enc = bounded([(known, hidden), (known, hidden_other)])
-    dec = bounded([(recovered, unlocked), (recovered, unlocked_other), (known, unlocked), (known, unlocked_other)])
-    return enc + dec, 1 - bounded([(recovered, known)])
+    enc = bounded([(original, encrypted), (original, encrypted_other)])
+    dec = bounded([(recovered, wrong), (recovered, wrong_other), (original, wrong), (original, wrong_other)])
+    return enc + dec, 1 - bounded([(recovered, original)])
 
 
-def absolute_pixels(five: Tensor, target: Tensor) -> Tensor:
+def pixel_loss(five: Tensor, target: Tensor) -> Tensor:
     """Mean absolute difference of each of five pictures (5, N, 3, S, S) from ``target`` (N, 3, S, S), the sum."""
     return (five - target).abs().mean(dim=(1, 2, 3, 4)).sum()
 
 
-def different(known: Tensor, hidden: Tensor, hidden_other: Tensor, unlocked: Tensor, unlocked_other: Tensor) -> Tensor:
+def compare_different(
+    original: Tensor, encrypted: Tensor, encrypted_other: Tensor, wrong: Tensor, wrong_other: Tensor
+) -> Tensor:
     """Cosines (6, N) of the pairs that should be different people, from unit vectors (N, D).
 
     The faces are the original, the original encrypted with two passwords, and the first of these decrypted with two
     wrong passwords. All pairs count except an encrypted face with a wrongly decrypted one.
     """
-    pairs = ((hidden, known), (hidden_other, known), (hidden, hidden_other),
-             (unlocked, known), (unlocked_other, known), (unlocked, unlocked_other))  # fmt: skip
+    pairs = ((encrypted, original), (encrypted_other, original), (encrypted, encrypted_other),
+             (wrong, original), (wrong_other, original), (wrong, wrong_other))  # fmt: skip
     return torch.stack([(first * second).sum(-1) for first, second in pairs])
 
 
-def reversed_identity(cosines: Tensor, margin: float) -> Tensor:
+def reversed_identity_loss(cosines: Tensor, margin: float) -> Tensor:
     """max(0, cos - margin), the mean; 0 .. 1 - margin."""
     return functional.relu(cosines - margin).mean()
 
 
-def reversed_latents(cosines: Tensor, margin: float) -> Tensor:
+def reversed_latent_loss(cosines: Tensor, margin: float) -> Tensor:
     """max(0, |cos| - margin), the mean; 0 .. 1 - margin. A negated code reveals as much as the code itself."""
     return functional.relu(cosines.abs() - margin).mean()
 
 
-def identity_recovery(made: Tensor, target: Tensor) -> Tensor:
+def identity_recovery_loss(made: Tensor, target: Tensor) -> Tensor:
     """1 - cos of unit identity vectors (N, D) twice, the mean; 0 (same) .. 2 (opposite)."""
     return 1 - (made * target).sum(-1).mean()
 
 
-def layout(made: Tensor, target: Tensor) -> Tensor:
+def layout_loss(made: Tensor, target: Tensor) -> Tensor:
     """Mean absolute difference of pictures (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colors, background."""
     small, wanted = (deterministic.averaged(images, (LAYOUT, LAYOUT)) for images in (made, target))
     return (small - wanted).abs().mean()
 
 
-def distribution(made: Tensor, real: Tensor) -> Tensor:
+def distribution_loss(made: Tensor, real: Tensor) -> Tensor:
     """Energy distance of codes (N, K) and (M, K), divided by sqrt(K); 0 for equal distributions."""
     return energy_distance(made, real) / made.shape[1] ** 0.5
 
 
-def as_saved(images: Tensor) -> Tensor:
+def round_to_8_bits(images: Tensor) -> Tensor:
     """Pictures clipped to [-1, 1] and rounded to 8 bits, as a PNG holds them; the gradient is that without rounding."""
     clipped = images.clamp(-1, 1)
     return clipped + (((clipped + 1) * 127.5).round() / 127.5 - 1 - clipped).detach()

@@ -58,29 +58,29 @@ class Riddle(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
-        return self._space.draw(self._encrypted(faces, keys), faces.ids).numpy()
+        return self._space.draw(self._encrypt(faces, keys), faces.ids).numpy()
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Encodes, decrypts and draws. Raises PictureError for pictures of another size."""
-        return self._drawn(self._transformed(self._space.invert(images), keys))
+        return self._draw(self._transform(self._space.invert(images), keys))
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
         """The encrypted W+, float32 (N, layers, style)."""
-        return self._encrypted(faces, keys).numpy()
+        return self._encrypt(faces, keys).numpy()
 
     def recover_saved(self, saved: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         import torch
 
-        return self._drawn(self._transformed(torch.from_numpy(saved), keys))
+        return self._draw(self._transform(torch.from_numpy(saved), keys))
 
     def statement(self) -> dict[str, object]:
         return {"style_layers": "-".join(map(str, self._network.sizes)), "password": "HKDF-SHA256 -> z -> W"}
 
-    def _encrypted(self, faces: Faces, keys: Sequence[bytes] | None) -> "Tensor":
+    def _encrypt(self, faces: Faces, keys: Sequence[bytes] | None) -> "Tensor":
         codes, _ = self._codes.of(faces)
-        return self._transformed(codes, keys)
+        return self._transform(codes, keys)
 
-    def _transformed(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
+    def _transform(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
         """Codes (N, layers, style) after the network: codes of faces are encrypted, encrypted codes are decrypted."""
         from masquerade.networks.inputs import apply_in_batches
 
@@ -88,5 +88,5 @@ class Riddle(Method):
         z = stack_per_key(keys, lambda key: derive_password(key, space.generator.style_width))
         return apply_in_batches(self._network, 32, codes, apply_in_batches(space.generator.map, len(z), z))
 
-    def _drawn(self, codes: "Tensor") -> np.ndarray:
+    def _draw(self, codes: "Tensor") -> np.ndarray:
         return self._space.draw(codes).numpy()

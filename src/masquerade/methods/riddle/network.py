@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 
-def scaled(groups: Sequence[int], layers: int) -> list[int]:
+def divide_layers(groups: Sequence[int], layers: int) -> list[int]:
     """Groups of style layers for a generator with ``layers`` of them, in the proportion of ``groups``.
 
     The ends of the groups are round(end * layers / sum(groups)): (4, 4, 6) becomes 3, 3, 4 for 10 layers. Raises
@@ -50,9 +50,9 @@ class GroupEncryptor(nn.Module):
 class LatentEncryptor(nn.Module):
     """W+ (N, layers, style) and passwords in W (N, style) -> W+ (N, layers, style): encrypts, and decrypts.
 
-    ``groups``: numbers of style layers, which `scaled` adapts to ``layers``. Codes and passwords are standardized by
-    ``mean`` (style,) and ``deviation`` () of W before the transformer, and the result the reverse. Raises ValueError if
-    a group would be empty or ``heads`` does not divide ``width``.
+    ``groups``: numbers of style layers, which `divide_layers` adapts to ``layers``. Codes and passwords are
+    standardized by ``mean`` (style,) and ``deviation`` () of W before the transformer, and the result the reverse.
+    Raises ValueError if a group would be empty or ``heads`` does not divide ``width``.
     """
 
     mean: Tensor
@@ -70,16 +70,16 @@ class LatentEncryptor(nn.Module):
         super().__init__()
         if width % heads:
             raise ValueError(f"{heads} heads do not divide {width} numbers equally")
-        self.sizes = scaled(groups, layers)
+        self.sizes = divide_layers(groups, layers)
         self.groups = nn.ModuleList(GroupEncryptor(size, style, width, heads, hidden) for size in self.sizes)
         self.register_buffer("mean", torch.zeros(style))
         self.register_buffer("deviation", torch.ones(()))
 
     def forward(self, codes: Tensor, password: Tensor) -> Tensor:
-        key = self.standardized(password)[:, None].expand_as(codes)  # the same for every layer
-        parts = zip(self.groups, self.standardized(codes).split(self.sizes, 1), key.split(self.sizes, 1), strict=True)
+        key = self.standardize(password)[:, None].expand_as(codes)  # the same for every layer
+        parts = zip(self.groups, self.standardize(codes).split(self.sizes, 1), key.split(self.sizes, 1), strict=True)
         return self.mean + self.deviation * torch.cat([group(*part) for group, *part in parts], dim=1)
 
-    def standardized(self, codes: Tensor) -> Tensor:
+    def standardize(self, codes: Tensor) -> Tensor:
         """Codes of W or W+ (..., style), standardized by mean and deviation of W."""
         return (codes - self.mean) / self.deviation

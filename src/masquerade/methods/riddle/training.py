@@ -49,10 +49,10 @@ class EncryptorTask:
         parts = np.split(pictures, range(DECODED, len(pictures), DECODED))
         self.codes = torch.cat([space.encode(to_float(part)) for part in parts])
         self.identities = apply_in_batches(identity, DECODED, pictures)
-        self.network = build(settings, space).to(space.device)
-        self.influence = influence(self.network, space).sqrt() if settings.codes_alone else None
+        self.network = build_network(settings, space).to(space.device)
+        self.influence = measure_influence(self.network, space).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
-        self.optimizers = optimizers(self.network, settings)
+        self.optimizers = build_optimizers(self.network, settings)
 
     def kind(self, step: int) -> bool:
         """Whether the step draws pictures."""
@@ -62,9 +62,9 @@ class EncryptorTask:
         """One update. Returns the losses by name."""
         self._schedule(step)
         draw, weights = seeding.make_generator(self.seed, "riddle", step), self.settings.weights
-        values = self._drawn(draw) if self.kind(step) else {}
+        values = self._compute_image_losses(draw) if self.kind(step) else {}
         if self.settings.codes_alone:
-            values |= self._codes_alone(draw)
+            values |= self._compute_code_losses(draw)
         total = weigh_losses(values, weights)
         self.network.zero_grad(set_to_none=True)
         total.backward()
@@ -74,12 +74,12 @@ class EncryptorTask:
             optimizer.step()
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
-    def _drawn(self, draw: np.random.Generator) -> dict[str, Tensor]:
+    def _compute_image_losses(self, draw: np.random.Generator) -> dict[str, Tensor]:
         """The terms on drawn pictures: those of the paper, and recovery from the picture."""
         weights = self.settings.weights
-        rows, codes = self._faces(draw, self.settings.batch)
-        right, other, *wrong = self._passwords(draw, self.settings.batch)
-        images, known = self._target(rows, codes)
+        rows, codes = self._draw_faces(draw, self.settings.batch)
+        right, other, *wrong = self._draw_passwords(draw, self.settings.batch)
+        images, known = self._find_targets(rows, codes)
         encrypted = self.network(codes, right)
         made = [
             encrypted,
@@ -90,11 +90,11 @@ class EncryptorTask:
         five = self.space.generator.synthesize(torch.cat(made))
         vectors = self.identity(five).unflatten(0, (len(made), -1))
         pictures = five.unflatten(0, (len(made), -1))
-        reversing, recovering = self._identities(known, *vectors)
+        reversing, recovering = self._identity_losses(known, *vectors)
         values = {
             "reversed_identity": reversing,
             "identity_recovery": recovering,
-            "pixels": losses.absolute_pixels(pictures, images)
+            "pixels": losses.pixel_loss(pictures, images)
             if self.settings.small_scale.pixels_of == "five"
             else (pictures[2] - images).square().mean(),
         }
@@ -102,12 +102,12 @@ class EncryptorTask:
         if self.lpips is not None:
             values["lpips"] = self.lpips(five, targets).mean() * len(made)  # the sum over the five pictures
         if weights.layout:
-            values["layout"] = losses.layout(five, targets)
+            values["layout"] = losses.layout_loss(five, targets)
         if weights.reinverted:
-            values["reinverted"] = self._reinverted(five[: len(codes)], right, images, known)
+            values["reinverted"] = self._reinversion_loss(five[: len(codes)], right, images, known)
         return values
 
-    def _target(self, rows: np.ndarray, codes: Tensor) -> tuple[Tensor, Tensor]:
+    def _find_targets(self, rows: np.ndarray, codes: Tensor) -> tuple[Tensor, Tensor]:
         """The pictures (N, 3, S, S) with which the drawn ones are compared, and their identity vectors (N, D)."""
         if self.settings.small_scale.target == "original":
             images = torch.from_numpy(to_float(self.pictures[rows])).to(codes.device)
@@ -116,27 +116,27 @@ class EncryptorTask:
             images = self.space.generator.synthesize(codes)
             return images, self.identity(images)
 
-    def _identities(
+    def _identity_losses(
         self, known: Tensor, hidden: Tensor, hidden_other: Tensor, recovered: Tensor, unlocked: Tensor, other: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The reversed identity loss and the identity recovery loss of unit vectors (N, D)."""
         margin = self.settings.margin
         if self.settings.small_scale.pairs == "published":
-            return losses.published_identities(known, hidden, hidden_other, recovered, unlocked, other, margin)
-        cosines = losses.different(known, hidden, hidden_other, unlocked, other)
-        return losses.reversed_identity(cosines, margin), losses.identity_recovery(recovered, known)
+            return losses.published_identity_losses(known, hidden, hidden_other, recovered, unlocked, other, margin)
+        cosines = losses.compare_different(known, hidden, hidden_other, unlocked, other)
+        return losses.reversed_identity_loss(cosines, margin), losses.identity_recovery_loss(recovered, known)
 
-    def _reinverted(self, hidden: Tensor, right: Tensor, images: Tensor, known: Tensor) -> Tensor:
+    def _reinversion_loss(self, hidden: Tensor, right: Tensor, images: Tensor, known: Tensor) -> Tensor:
         """Loss of recovery from the picture: the encrypted face is rounded to 8 bits, encoded, decrypted and drawn."""
-        decrypted = self.network(self.space.inverter(losses.as_saved(hidden)), right)
+        decrypted = self.network(self.space.inverter(losses.round_to_8_bits(hidden)), right)
         made = self.space.generator.synthesize(decrypted)
-        return losses.identity_recovery(self.identity(made), known) + (made - images).square().mean()
+        return losses.identity_recovery_loss(self.identity(made), known) + (made - images).square().mean()
 
-    def _codes_alone(self, draw: np.random.Generator) -> dict[str, Tensor]:
+    def _compute_code_losses(self, draw: np.random.Generator) -> dict[str, Tensor]:
         """The terms on codes alone, which is cheap because nothing is drawn; codes take the place of identities."""
         count = self.settings.small_scale.code_batch
-        codes, others = self._faces(draw, count)[1], self._faces(draw, count)[1]
-        right, other, *wrong = self._passwords(draw, count)
+        codes, others = self._draw_faces(draw, count)[1], self._draw_faces(draw, count)[1]
+        right, other, *wrong = self._draw_passwords(draw, count)
         encrypted = self.network(codes, right)
         made = [
             encrypted,
@@ -144,26 +144,28 @@ class EncryptorTask:
             self.network(encrypted, right),
             *(self.network(encrypted, key) for key in wrong),
         ]
-        known, hidden, hidden_other, decrypted, *unlocked = (self._weighted(part) for part in (codes, *made))
-        real = self._weighted(others)
+        known, hidden, hidden_other, decrypted, *unlocked = (self._weigh_codes(part) for part in (codes, *made))
+        real = self._weigh_codes(others)
         unit = [functional.normalize(part) for part in (known, hidden, hidden_other, *unlocked)]
         return {
             "latents": (decrypted - known).square().mean(),
-            "reversed_latents": losses.reversed_latents(losses.different(*unit), self.settings.margin),
-            "distribution": torch.stack([losses.distribution(part, real) for part in (hidden, unlocked[0])]).mean(),
+            "reversed_latents": losses.reversed_latent_loss(losses.compare_different(*unit), self.settings.margin),
+            "distribution": torch.stack(
+                [losses.distribution_loss(part, real) for part in (hidden, unlocked[0])]
+            ).mean(),
         }
 
-    def _weighted(self, codes: Tensor) -> Tensor:
+    def _weigh_codes(self, codes: Tensor) -> Tensor:
         """Codes (N, layers, style) -> (N, layers * style), standardized and weighted by their influence on pictures."""
         assert self.influence is not None
-        return (self.network.standardized(codes) * self.influence).flatten(1)
+        return (self.network.standardize(codes) * self.influence).flatten(1)
 
-    def _faces(self, draw: np.random.Generator, count: int) -> tuple[np.ndarray, Tensor]:
+    def _draw_faces(self, draw: np.random.Generator, count: int) -> tuple[np.ndarray, Tensor]:
         """Rows of training faces (count,) and their codes (count, layers, style)."""
         rows = draw.integers(0, len(self.codes), count)
         return rows, self.codes[torch.from_numpy(rows)].to(self.space.device)
 
-    def _passwords(self, draw: np.random.Generator, count: int) -> list[Tensor]:
+    def _draw_passwords(self, draw: np.random.Generator, count: int) -> list[Tensor]:
         """z ~ N(0, I) through the mapping network: PASSWORDS times (count, style)."""
         z = draw.standard_normal((PASSWORDS * count, self.space.generator.style_width), dtype=np.float32)
         with torch.no_grad():
@@ -176,7 +178,7 @@ class EncryptorTask:
                 group["lr"] = self.settings.learning_rate * factor * (OTHERS_RATE if name == "others" else 1.0)
 
 
-def untrained(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
+def build_untrained(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
     """An encryptor with the widths of ``settings``, for the generator of ``space``."""
     generator = space.generator
     return LatentEncryptor(
@@ -184,9 +186,9 @@ def untrained(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
     )
 
 
-def build(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
-    """The `untrained` encryptor, with the mean and deviation of W of its generator."""
-    generator, network = space.generator, untrained(settings, space)
+def build_network(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
+    """The `build_untrained` encryptor, with the mean and deviation of W of its generator."""
+    generator, network = space.generator, build_untrained(settings, space)
     z = seeding.make_generator(0, "riddle", "deviation").standard_normal(
         (MEASURED, generator.style_width), dtype=np.float32
     )
@@ -198,7 +200,7 @@ def build(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
 
 
 @torch.no_grad()
-def influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
+def measure_influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
     """The influence of each number of W+ on the picture of the mean face, (layers, style) with mean 1.
 
     It is the root mean square change of the picture if the number is one deviation higher in all layers of its group.
@@ -217,7 +219,7 @@ def influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
     return influences / influences.mean()
 
 
-def optimizers(network: nn.Module, settings: RiddleSettings) -> dict[str, torch.optim.Optimizer]:
+def build_optimizers(network: nn.Module, settings: RiddleSettings) -> dict[str, torch.optim.Optimizer]:
     """Ranger for all weights, or Muon for the matrices and Adam for the others, by name."""
     rate = settings.learning_rate
     if settings.small_scale.optimizer == "ranger":
@@ -241,7 +243,7 @@ def train(settings: RiddleSettings, job: TrainingJob) -> None:
     task = EncryptorTask(settings, space, loaded("identity", job.backbones), training.pictures(), job.seed)
     network = training.average(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
-    training.fit(task, settings.steps, lambda: samples(network, space, sources))
+    training.fit(task, settings.steps, lambda: draw_samples(network, space, sources))
     training.save({"network": network}, {}, TIED)
 
 
@@ -249,11 +251,11 @@ def load(
     settings: RiddleSettings, checkpoint: Path, backbones: Mapping[str, Path], space: LatentSpace
 ) -> LatentEncryptor:
     """The encryptor of a checkpoint, frozen. Raises CheckpointError if it or a backbone does not fit."""
-    return place(Saved(checkpoint, backbones, TIED).frozen("network", untrained(settings, space)))
+    return place(Saved(checkpoint, backbones, TIED).frozen("network", build_untrained(settings, space)))
 
 
 @torch.no_grad()
-def samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) -> np.ndarray:
+def draw_samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) -> np.ndarray:
     """uint8 (rows, columns, 3): original | encrypted | another password | right | wrong | right, from the picture."""
     device, count = space.device, len(images)
     codes = space.encode(images).to(device)
@@ -263,7 +265,7 @@ def samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) ->
     right, other, wrong = (key.expand(count, -1) for key in space.generator.map(torch.from_numpy(z).to(device)))
     encrypted = network(codes, right)
     drawn = space.draw(encrypted.cpu())
-    reinverted = space.encode(losses.as_saved(drawn).numpy()).to(device)
+    reinverted = space.encode(losses.round_to_8_bits(drawn).numpy()).to(device)
     versions = [encrypted, network(codes, other), network(encrypted, right), network(encrypted, wrong),
              network(reinverted, right)]  # fmt: skip
     columns = [images, *(space.draw(part.cpu()).numpy() for part in versions)]
