@@ -128,7 +128,7 @@ class TestMethods:
         graph = Graph(root, "tiny", lambda message: None)
         assert graph.methods.weights(wildcards(method="ciagan")) == []
         parameters = mock.Mock(wraps=graph.parameters)
-        parameters.official = lambda method: "ciagan"
+        parameters.official_role = lambda method: "ciagan"
         parameters.ablations = lambda method: {"ablated": {}}
         monkeypatch.setattr(graph.methods, "parameters", parameters)
         assert graph.methods.weights(wildcards(method="ciagan")) == [".masquerade/assets/ciagan.json"]

@@ -139,7 +139,7 @@ class TestGraph:
         assert parameters.weights_name("ifadit", "without_div") == ""
         named = {"published_ablations": {"without_div": "weights:ifadit.without_div"}}
         edit(repository, {"methods": {"ifadit": named}})
-        assert loading.load(repository, "tiny").weights("ifadit", "without_div") == "ifadit.without_div"
+        assert loading.load(repository, "tiny").weights_name("ifadit", "without_div") == "ifadit.without_div"
 
     def test_every_network_that_trains_declares_its_architecture(self, tiny):
         for network in weights_export.list_trained(tiny):

@@ -64,7 +64,7 @@ def collect_warnings(graph: Graph) -> list[str]:
     ]
     roles = [
         *filter(None, backbones),
-        *filter(None, map(parameters.official, parameters.methods)),
+        *filter(None, map(parameters.official_role, parameters.methods)),
         *trained,
         *(role for name in judges for role in discovery.load("judges", name).assets),
     ]
