@@ -126,7 +126,7 @@ def by_attribute() -> Iterator[str]:
                 ]
             )  # fmt: skip
         head = ["faces", "number", "dlib distance, median", f"beyond {DISTANCE}", "found by HOG", "years of change"]
-        yield f"### {latent_stand_ins.titled(title, cell.partition('/')[0], STAND_INS)}"
+        yield f"### {latent_stand_ins.mark_title(title, cell.partition('/')[0], STAND_INS)}"
         yield table([*head, "gender kept"], lines)
 
 

@@ -74,7 +74,7 @@ def test_every_compared_cell_is_planned_or_has_a_reason(scale):
 
 @pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: f"{claim.paper}-{claim.name}")
 def test_recovered_cells_of_claims_are_in_the_parameters(claim):
-    for (role, method, variant), _ in claims.attempted([claim]):
+    for (role, method, variant), _ in claims.list_attempts([claim]):
         patterns = PARAMETERS.recovery.cells[PARAMETERS.stand_ins.datasets.get(role, role)]
         assert any(fnmatchcase(f"{method}/{variant}", pattern) for pattern in patterns)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.attackers.study.distances import EmbeddingSet, measured
+from masquerade.attackers.study.distances import EmbeddingSet, measure_distances
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.metrics import Evidence
@@ -127,7 +127,7 @@ def attacked(original, derived):
     frames = []
     for attacker, asks, control, recognizers, trials, shown in attacks:
         if kept.any():
-            distances = measured(*shown)
+            distances = measure_distances(*shown)
             rows = pd.DataFrame({"id": ids[kept], "identity": people[kept], "status": "ok", "rank": distances.ranks})
             rows = rows.assign(distance=distances.own, strangers=list(distances.strangers), people=PEOPLE)
         else:

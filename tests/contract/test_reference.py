@@ -220,7 +220,7 @@ def test_attempts_are_requested_only_of_methods_that_recover_faces_or_take_a_key
     kinds = {"recovered", "wrong", "near.digit", "near.level", "near.bit", "saved", "saved_wrong", "pasted", "key"}
     item = ITEMS[key]
     if item.kind in ("clusters", "tradeoff"):
-        assert not reference.attempted(item)
+        assert not reference.list_attempts(item)
         return
     if item.kind == "curves":
         requested = {curve.attempt for panel in item.panels for curve in panel.curves} - {""}
@@ -228,7 +228,7 @@ def test_attempts_are_requested_only_of_methods_that_recover_faces_or_take_a_key
         requested = {cell.attempt for cell in [*reference.method_entries(item), *item.columns]} - {""}
     assert all(attempt in kinds or attempt.startswith("view.") for attempt in requested)
     offered = [(name, variant) for name, block in METHODS.items() for variant in block["variants"]]
-    shown = {method for _, method, _ in reference.attempted(item, offered)}
+    shown = {method for _, method, _ in reference.list_attempts(item, offered)}
     assert bool(requested) == bool(shown)
     able = {name: discovery.load("methods", name).capabilities for name in METHODS}
     assert shown <= {name for name, can in able.items() if can.invertible or can.saves or can.keys}

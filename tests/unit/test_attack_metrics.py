@@ -13,7 +13,7 @@ import pytest
 from masquerade.core import discovery
 from masquerade.core import face_tables as core_measurements
 from masquerade.core.statistics import people_weights
-from masquerade.metrics._examples import attacked
+from masquerade.metrics._examples import attack_evidence
 from masquerade.metrics._examples import evidence as example
 from masquerade.metrics.equal_error import equal_error_rates
 from masquerade.pipeline import evaluation
@@ -35,7 +35,7 @@ def answers(ranks, **columns):
         "identity": [f"person {row}" for _ in ranks for row in range(count)],
         "rank": [rank for part in ranks.values() for rank in part],
     }
-    return replace(attacked(rows | columns), draws=DRAWS)
+    return replace(attack_evidence(rows | columns), draws=DRAWS)
 
 
 def samples(people):

@@ -15,14 +15,14 @@ import kit
 from masquerade.attackers import _restoration
 from masquerade.attackers._parameters import RestorationParams
 from masquerade.attackers.recognition import Naive, Shuffled
-from masquerade.attackers.restoration import Interpolation, NonlocalMeans, Wiener, denoised, enlarged, sharpened
-from masquerade.attackers.study.distances import Distances, EmbeddingSet, measured, separability, to_people
-from masquerade.attackers.study.lessons import lesson, pairs_of, people_rows
+from masquerade.attackers.restoration import Interpolation, NonlocalMeans, Wiener, denoise, enlarge, sharpen
+from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances, separability, to_people
+from masquerade.attackers.study.training_sets import collect_training_set, pairs_of, people_rows
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters
 from masquerade.judges.pixels import Pixels
-from masquerade.metrics._examples import attacked
+from masquerade.metrics._examples import attack_evidence
 from masquerade.networks.restorer import Restorer
 from masquerade.params.protocols import AttackedPeople, InformedSettings
 from masquerade.pipeline import informed
@@ -49,7 +49,7 @@ class TestDistances:
         assert nearest.tolist() == [[9, 19], [1, 3], [5, 5]]  # a0 leaves out b0 as well: one picture of each person
 
     def test_own_person_and_strangers_are_told_apart(self):
-        distances = measured(shown([1, 1], "ab", ["a0", "b0"]), self.gallery)
+        distances = measure_distances(shown([1, 1], "ab", ["a0", "b0"]), self.gallery)
         assert distances.own.tolist() == [9, 19]
         assert distances.strangers.tolist() == [[19], [9]]
         assert distances.ranks.tolist() == [1, 2]
@@ -61,23 +61,23 @@ class TestDistances:
         draw = np.random.default_rng(0)
         gallery = [EmbeddingSet(draw.normal(size=(len(names), 16)), names, ids) for _ in range(60)]
         probes = [EmbeddingSet(draw.normal(size=(len(names), 16)), names, ids) for _ in gallery]
-        ranks = np.concatenate([measured(*pair).ranks for pair in zip(probes, gallery, strict=True)])
+        ranks = np.concatenate([measure_distances(*pair).ranks for pair in zip(probes, gallery, strict=True)])
         for places in (1, 5):
             low, high = binom.interval(0.999, len(ranks), places / people)
             assert low <= (ranks <= places).sum() <= high
 
     def test_person_without_another_picture_is_infinitely_far(self):
-        distances = measured(shown([0], "a", ["a0"]), shown([0, 5], "ab", ["a0", "b0"]))
+        distances = measure_distances(shown([0], "a", ["a0"]), shown([0, 5], "ab", ["a0", "b0"]))
         assert (distances.own.tolist(), distances.strangers.tolist()) == ([np.inf], [[5]])
 
     def test_own_gallery_stands_for_the_own_person_alone(self):
         protected = shown([100, 101, 102, 103], "aabb", ["a0", "a1", "b0", "b1"])
-        distances = measured(shown([1], "a", ["a0"]), self.gallery, protected)
+        distances = measure_distances(shown([1], "a", ["a0"]), self.gallery, protected)
         assert (distances.own.tolist(), distances.strangers.tolist()) == ([100], [[19]])  # without a0: |101 - 1|
 
     def test_probe_of_a_person_who_is_not_in_the_gallery_is_refused(self):
         with pytest.raises(ProtocolError, match="no picture of 2 people of the probes, such as c"):
-            measured(shown([1, 2, 3], "acd"), self.gallery)
+            measure_distances(shown([1, 2, 3], "acd"), self.gallery)
 
     def test_stranger_at_the_same_distance_comes_before(self):
         distances = Distances(np.array([2.0, 2.0, 2.0]), np.array([[3.0, 4.0], [2.0, 4.0], [1.0, 2.0]]))
@@ -113,7 +113,7 @@ class TestSeparability:
     @pytest.mark.parametrize("value", [0.0, np.nan])
     def test_network_that_gives_one_embedding_or_none_has_nothing(self, value):
         probes = shown([value] * 4, "aabb")
-        assert separability(measured(probes, probes)) == 0
+        assert separability(measure_distances(probes, probes)) == 0
 
     def test_without_a_probe_it_is_nothing(self):
         assert separability(Distances(np.array([np.inf]), np.array([[1.0]]))) == 0
@@ -149,7 +149,7 @@ class TestLessons:
 
     def test_people_who_are_learned_and_held_out_are_disjoint(self, tmp_path):
         people = {f"p{number}": ("train", 2) for number in range(12)}
-        made = lesson(*self.archives(tmp_path, people, ["p0" + "0"]), SETTINGS, ["someone"])
+        made = collect_training_set(*self.archives(tmp_path, people, ["p0" + "0"]), SETTINGS, ["someone"])
         learned, held_out = set(made.learn.people), set(made.held_out.people)
         assert not learned & held_out
         assert learned | held_out == people.keys() - {"p0"}  # p0 has one usable picture left
@@ -164,18 +164,20 @@ class TestLessons:
         digests = []
         for folder, refused in (("one", []), ("two", []), ("three", ["p11"])):
             (tmp_path / folder).mkdir()
-            digests.append(lesson(*self.archives(tmp_path / folder, people, refused), SETTINGS, []).digest)
+            digests.append(
+                collect_training_set(*self.archives(tmp_path / folder, people, refused), SETTINGS, []).digest
+            )
         assert digests[0] == digests[1] != digests[2]
 
     def test_too_few_people_are_refused_with_the_number_that_is_needed(self, tmp_path):
         archives = self.archives(tmp_path, {"a": ("train", 2), "b": ("train", 2), "c": ("train", 2), "d": ("train", 1)})
         with pytest.raises(ProtocolError, match=r"has 3 people .* an attack needs 4: 2 to learn from and 2 to measure"):
-            lesson(*archives, SETTINGS, [])
+            collect_training_set(*archives, SETTINGS, [])
 
     def test_tested_person_among_the_attackers_is_refused_by_name(self, tmp_path):
         archives = self.archives(tmp_path, {f"p{number}": ("train", 2) for number in range(5)})
         with pytest.raises(ProtocolError, match=r"1 people of the attackers are also tested \(the first: p3\)"):
-            lesson(*archives, SETTINGS, ["p3", "someone"])
+            collect_training_set(*archives, SETTINGS, ["p3", "someone"])
 
     def test_part_without_a_usable_picture_has_no_pairs(self, tmp_path):
         archives = self.archives(tmp_path, {"a": ("train", 2), "b": ("test", 1)}, ["b0"])
@@ -249,7 +251,7 @@ def rates(tmp_path_factory):
                 informed.attack(attacks, {"own": scene_of(folder, world, control)}, {"pixels": projected}, 0.1)
                 for world in range(WORLDS)
             ]
-            values = compute("attack_rank1_rate", attacked(pd.concat(frames, ignore_index=True).to_dict("list")))
+            values = compute("attack_rank1_rate", attack_evidence(pd.concat(frames, ignore_index=True).to_dict("list")))
             found[control] = {name: (value.value, value.over) for name, value in values.items()}
     return found
 
@@ -301,9 +303,9 @@ def pixelated(pictures):
 
 
 FILTERS = {
-    "wiener": (blurred, lambda images: sharpened(images, 2.0, 0.1)),
-    "nonlocal_means": (noisy, lambda images: denoised(images, 12.0)),
-    "interpolation": (pixelated, lambda images: enlarged(images, 8)),
+    "wiener": (blurred, lambda images: sharpen(images, 2.0, 0.1)),
+    "nonlocal_means": (noisy, lambda images: denoise(images, 12.0)),
+    "interpolation": (pixelated, lambda images: enlarge(images, 8)),
 }
 
 
@@ -337,17 +339,17 @@ def test_attacker_chooses_the_strength_on_its_own_pictures(cls, params, change, 
                 out.add(picture, row | {"source_id": row["id"]})
         archives.append(FaceArchive(tmp_path / f"{kind}.zip"))
     attacker = cls(cls.Params(**params), {})
-    made = lesson(*archives, SETTINGS, [])
+    made = collect_training_set(*archives, SETTINGS, [])
     attacker.study(made)
     images = to_float(change(originals))
-    restore = {Wiener: lambda each: sharpened(each, *chosen), NonlocalMeans: lambda each: denoised(each, chosen)}
-    expected = restore.get(cls, lambda each: enlarged(each, chosen))(images)
+    restore = {Wiener: lambda each: sharpen(each, *chosen), NonlocalMeans: lambda each: denoise(each, chosen)}
+    expected = restore.get(cls, lambda each: enlarge(each, chosen))(images)
     assert np.array_equal(attacker.restore(images), expected)
 
 
 def test_untried_block_of_one_pixel_changes_nothing():
     images = to_float(blobs())
-    assert np.array_equal(enlarged(images, 1), images)
+    assert np.array_equal(enlarge(images, 1), images)
 
 
 class TestRestorer:
@@ -375,10 +377,10 @@ def test_training_that_helps_is_kept(tmp_path):
     dark = face_archive(tmp_path / "own.zip", people, change=lambda picture: picture // 2)
     params = RestorationParams(widths=[8, 8], steps=40, batch=4, learning_rate=0.01, kernel_rate=0.0, edges=1.0)
     job = kit.job(tmp_path, "0", faces=originals.path, people="attackers")
-    made = lesson(originals, dark, SETTINGS, [])
+    made = collect_training_set(originals, dark, SETTINGS, [])
     figures = _restoration.train(params, made, job)
     assert figures["learned"] == 1
-    restored = _restoration.loaded(job.checkpoint)(to_float(made.held_out.anonymized))
+    restored = _restoration.load_restorer(job.checkpoint)(to_float(made.held_out.anonymized))
     error = np.abs(restored - to_float(made.held_out.clear)).mean()
     assert error == pytest.approx(figures["after"])
     assert error < 0.7 * figures["before"]

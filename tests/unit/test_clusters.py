@@ -72,11 +72,11 @@ class TestSilhouette:
     def test_silhouette_is_computed_from_the_features_and_not_from_the_picture(self, tmp_path):
         """In two dimensions t-SNE separates the faces far better than the features do."""
         figure, cells = declared(tmp_path), [cell(apart=2.0)]
-        faces, labels = clusters.labeled(figure.panels[1], cells[0][0])
+        faces, labels = clusters.select_faces(figure.panels[1], cells[0][0])
         own = clusters._vectors(faces, "gender")
         score = clusters._scores(figure.panels[1], cells, "gender")
         assert score == f"{clusters.silhouette(own, labels):.2f}"
-        assert clusters.silhouette(clusters.projected(own), labels) != pytest.approx(float(score), abs=0.01)
+        assert clusters.silhouette(clusters.project(own), labels) != pytest.approx(float(score), abs=0.01)
 
 
 class TestFigure:
@@ -105,7 +105,7 @@ class TestFigure:
         panel, cells = declared(tmp_path).panels[1], [cell(0), cell(1)]
         values = []
         for rows, _ in cells:
-            faces, labels = clusters.labeled(panel, rows)
+            faces, labels = clusters.select_faces(panel, rows)
             values.append(clusters.silhouette(clusters._vectors(faces, "gender"), labels))
         expected = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}"
         assert clusters._scores(panel, cells, "gender") == expected
@@ -119,8 +119,8 @@ class TestFigure:
 
     def test_features_that_are_all_equal_have_no_picture_and_do_not_crash(self, tmp_path, monkeypatch):
         """scikit-learn's t-SNE ends in a segmentation fault if all points are equal."""
-        assert clusters.projected(np.zeros((8, 3))) == "all faces have the same feature"
-        assert clusters.projected(np.eye(2)) == "fewer than three faces"
+        assert clusters.project(np.zeros((8, 3))) == "all faces have the same feature"
+        assert clusters.project(np.eye(2)) == "fewer than three faces"
         rows, facts = cell()
         rows["features.gender"] = [np.zeros(5, np.float32)] * len(rows)
         drawn = []
@@ -133,7 +133,7 @@ class TestFigure:
     def test_refused_faces_are_left_out(self, tmp_path):
         rows, _ = cell()
         rows.loc[:5, "status"] = "refused"
-        faces, labels = clusters.labeled(declared(tmp_path).panels[0], rows)
+        faces, labels = clusters.select_faces(declared(tmp_path).panels[0], rows)
         assert sorted(set(labels)) == ["p1", "p2", "p3"]
         assert len(faces) == 18
 
@@ -161,7 +161,7 @@ class TestFigure:
     def test_figure_needs_its_cell_and_no_attempts(self, tmp_path):
         figure = declared(tmp_path)
         assert reference.needs(figure) == [("celeba_hq", "ours", "default")]
-        assert reference.attempted(figure) == []
+        assert reference.list_attempts(figure) == []
 
 
 class Halves:

@@ -105,15 +105,15 @@ class TestCurves:
     def test_the_note_counts_the_pictures_of_each_curve_if_they_differ(self, tmp_path):
         figure = reference.load(written(tmp_path, CURVES, "figure4"))
         cells, places = figures.Cells(SWEEP), figures._places(figure, figures.Cells(SWEEP), CONTEXT)
-        each = [cells.measured(key, figure.panels[0].curves[0], CONTEXT).of for _, key in places]
-        assert figures._counted(figure, places, cells, CONTEXT) == f"Each point is over {each[0]} faces. "
+        each = [cells.measure(key, figure.panels[0].curves[0], CONTEXT).of for _, key in places]
+        assert figures._count_images(figure, places, cells, CONTEXT) == f"Each point is over {each[0]} faces. "
         tried = [tree | {"attempts": {"wrong": {"psr": {"dlib_face": number(0.5, 48, 48)}}}} for tree in SWEEP]
         text = CURVES.replace("metric: none,", "metric: psr, judge: {name: Azure Face, role: azure}, attempt: wrong,")
         figure = reference.load(written(tmp_path, text, "figure4"))
-        assert figures._counted(figure, places, figures.Cells(tried), CONTEXT) == (
+        assert figures._count_images(figure, places, figures.Cells(tried), CONTEXT) == (
             f"Pictures behind a point: {each[0]} (Azure), 96 (absent). "
         )
-        assert figures._counted(figure, [], cells, CONTEXT) == "Nothing was measured. "
+        assert figures._count_images(figure, [], cells, CONTEXT) == "Nothing was measured. "
 
     def test_a_printed_threshold_is_a_line_at_its_height(self, tmp_path):
         text = CURVES.replace("printed: false}", "printed: false, threshold: {printed: 0.6, source: Table 1}}")
@@ -191,7 +191,7 @@ class TestTradeoffs:
     def test_methods_and_controls_are_needed(self, tmp_path):
         needed = reference.needs(self.figure(tmp_path))
         assert [method for _, method, _ in needed] == ["weak", "strong", "useless", "silent", "other", "original"]
-        assert reference.attempted(self.figure(tmp_path)) == []
+        assert reference.list_attempts(self.figure(tmp_path)) == []
 
     def test_a_point_has_one_variant(self, tmp_path):
         text = TRADEOFF.replace("method: weak, variant: default", "method: weak, variant: eps_*")
@@ -389,13 +389,13 @@ class TestAttempts:
         assert "attempt" not in result.csv().splitlines()[0]
 
     def test_needed_attempts_are_listed(self, recovery, table, tmp_path):
-        assert reference.attempted(recovery.table) == [("celeba_hq", "ours", "eps_6")]
-        assert reference.attempted(table) == []
+        assert reference.list_attempts(recovery.table) == [("celeba_hq", "ours", "eps_6")]
+        assert reference.list_attempts(table) == []
         grid = GRID.replace("variant: default}", "variant: default, attempt: wrong, number: 1}")
-        assert reference.attempted(reference.load(written(tmp_path, grid))) == [("celeba_hq", "other", "default")]
+        assert reference.list_attempts(reference.load(written(tmp_path, grid))) == [("celeba_hq", "other", "default")]
         curves = CURVES.replace("metric: psr\n", "metric: psr\n        attempt: recovered\n")
         offered = [("ours", "eps_6"), ("ours", "plain")]
-        attempts = reference.attempted(reference.load(written(tmp_path, curves)), offered)
+        attempts = reference.list_attempts(reference.load(written(tmp_path, curves)), offered)
         assert attempts == [("celeba_hq", "ours", "eps_6")]
 
     @pytest.mark.parametrize("axis", ["axis: Privacy budget", "fact: epsilon\nx: {metric: psr}\naxis: Privacy budget"])

@@ -351,6 +351,6 @@ class TestReading:
             {"name": "other", "paper": "cao21", "greater": [side("c")], "than": [side("b")]},
         )
         assert claims.needs(loaded) == [("celeba_hq", "falco", name) for name in ("a", "b", "c")]
-        assert claims.attempted(loaded) == [(("celeba_hq", "falco", "b"), "wrong")]
+        assert claims.list_attempts(loaded) == [(("celeba_hq", "falco", "b"), "wrong")]
         assert [claim.paper for claim in claims.of_papers(loaded, ["cao21", "falco"])] == ["cao21", "falco"]
         assert claims.of_papers(loaded, ["ifadit"]) == []

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from masquerade.attackers import Recognizer as EmbeddingsOf
 from masquerade.attackers._parameters import RecognitionParams
-from masquerade.attackers.study.distances import Distances, EmbeddingSet, measured, separability
-from masquerade.attackers.study.lessons import AttackerTrainingSet, Pairs
+from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances, separability
+from masquerade.attackers.study.training_sets import AttackerTrainingSet, Pairs
 from masquerade.backbones import loaded as loaded_backbone
 from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augmented
 from masquerade.core import seeding
@@ -82,7 +82,7 @@ def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
     return embedder(folded(loaded_backbone(backbone, {backbone: checkpoint})))
 
 
-def loaded(checkpoint: Path) -> EmbeddingsOf:
+def load_recognizer(checkpoint: Path) -> EmbeddingsOf:
     """The recognizer of a checkpoint that `train` wrote."""
     return clear(checkpoints.load_checkpoint(checkpoint)[1]["start"], checkpoint)
 
@@ -116,10 +116,10 @@ def train(
     training.fit(task, params.steps, log=log)
     learned = embedder(recognizer.eval())
     figures = {
-        "before": separability(compared(untrained, lesson.held_out, linking)),
-        "after": separability(compared(learned, lesson.held_out, linking)),
-        "clear_before": separability(compared(untrained, _only_clear(lesson.held_out), True)),
-        "clear_after": separability(compared(learned, _only_clear(lesson.held_out), True)),
+        "before": separability(compare(untrained, lesson.held_out, linking)),
+        "after": separability(compare(learned, lesson.held_out, linking)),
+        "clear_before": separability(compare(untrained, _only_clear(lesson.held_out), True)),
+        "clear_after": separability(compare(learned, _only_clear(lesson.held_out), True)),
     }
     if "accuracy" in curve:
         figures["accuracy"] = curve["accuracy"]
@@ -129,11 +129,11 @@ def train(
     return {**figures, "learned": float(better)}
 
 
-def compared(recognizer: EmbeddingsOf, pairs: Pairs, linking: bool) -> Distances:
+def compare(recognizer: EmbeddingsOf, pairs: Pairs, linking: bool) -> Distances:
     """The distances of anonymized pictures to the people of a gallery: anonymized (``linking``) or clear."""
     probes = EmbeddingSet(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
     gallery = probes if linking else EmbeddingSet(recognizer(to_float(pairs.clear)), pairs.people, pairs.ids)
-    return measured(probes, gallery)
+    return measure_distances(probes, gallery)
 
 
 def _only_clear(pairs: Pairs) -> Pairs:

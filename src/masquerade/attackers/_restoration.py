@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from masquerade.attackers._parameters import RestorationParams
-from masquerade.attackers.study.lessons import SEARCHED, AttackerTrainingSet, Pairs
+from masquerade.attackers.study.training_sets import SEARCHED, AttackerTrainingSet, Pairs
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.core.settings import NoParameters
@@ -78,7 +78,7 @@ def train(params: RestorationParams, lesson: AttackerTrainingSet, job: TrainingJ
     return {"before": before, "after": after, "learned": float(better)}
 
 
-def loaded(checkpoint: Path) -> Pictures:
+def load_restorer(checkpoint: Path) -> Pictures:
     """The network of a checkpoint that `train` wrote."""
     saved = Saved(checkpoint)
     return _function(place(saved.frozen("network", Restorer(saved.facts["widths"]))))

@@ -10,7 +10,7 @@ from masquerade.core.settings import NoParameters
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers.study.lessons import AttackerTrainingSet
+    from masquerade.attackers.study.training_sets import AttackerTrainingSet
     from masquerade.methods import Capabilities
 
 
@@ -30,7 +30,7 @@ class RecognitionAttacker(Attacker):
         from masquerade.attackers import _recognition
 
         assert self.checkpoint is not None
-        return {"own": _recognition.loaded(self.checkpoint)}
+        return {"own": _recognition.load_recognizer(self.checkpoint)}
 
 
 class Naive(Attacker):

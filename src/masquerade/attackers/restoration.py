@@ -12,7 +12,7 @@ from masquerade.core.settings import Settings
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers.study.lessons import AttackerTrainingSet
+    from masquerade.attackers.study.training_sets import AttackerTrainingSet
 
 
 class Restoring(Attacker):
@@ -37,7 +37,7 @@ class Restoring(Attacker):
         from masquerade.attackers import _restoration
 
         assert self.checkpoint is not None
-        return _restoration.loaded(self.checkpoint)(images)
+        return _restoration.load_restorer(self.checkpoint)(images)
 
 
 class Interpolation(Attacker):
@@ -61,14 +61,14 @@ class Interpolation(Attacker):
     def study(self, lesson: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
-        self._block = _restoration.strongest(lesson, self.params.blocks, enlarged)
+        self._block = _restoration.strongest(lesson, self.params.blocks, enlarge)
 
     def restore(self, images: np.ndarray) -> np.ndarray:
-        return enlarged(images, self._block)
+        return enlarge(images, self._block)
 
 
-def enlarged(images: np.ndarray, block: int) -> np.ndarray:
-    """Pictures float32 (N, 3, H, W) in [-1, 1], reduced by ``block`` and enlarged again."""
+def enlarge(images: np.ndarray, block: int) -> np.ndarray:
+    """Pictures float32 (N, 3, H, W) in [-1, 1], reduced by ``block`` and enlarge again."""
     import cv2
 
     side = images.shape[-1]
@@ -100,13 +100,13 @@ class NonlocalMeans(Attacker):
     def study(self, lesson: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
-        self._strength = _restoration.strongest(lesson, self.params.strengths, denoised)
+        self._strength = _restoration.strongest(lesson, self.params.strengths, denoise)
 
     def restore(self, images: np.ndarray) -> np.ndarray:
-        return denoised(images, self._strength)
+        return denoise(images, self._strength)
 
 
-def denoised(images: np.ndarray, strength: float) -> np.ndarray:
+def denoise(images: np.ndarray, strength: float) -> np.ndarray:
     """Pictures float32 (N, 3, H, W) in [-1, 1] without noise; windows of 7 and 21 pixels."""
     import cv2
 
@@ -136,13 +136,13 @@ class Wiener(Attacker):
         from masquerade.attackers import _restoration
 
         strengths = [(width, balance) for width in self.params.deviations for balance in self.params.balances]
-        self._strength = _restoration.strongest(lesson, strengths, lambda images, each: sharpened(images, *each))
+        self._strength = _restoration.strongest(lesson, strengths, lambda images, each: sharpen(images, *each))
 
     def restore(self, images: np.ndarray) -> np.ndarray:
-        return sharpened(images, *self._strength)
+        return sharpen(images, *self._strength)
 
 
-def sharpened(images: np.ndarray, deviation: float, balance: float) -> np.ndarray:
+def sharpen(images: np.ndarray, deviation: float, balance: float) -> np.ndarray:
     """Pictures float32 (N, 3, H, W) in [-1, 1], each plane deconvolved with a Gaussian of ``deviation`` pixels."""
     from skimage.restoration import wiener
 

@@ -84,14 +84,14 @@ class DlibFace(Judge):
             box = self._aligned_box
             if boxes:
                 edges = _edges(boxes[0])
-                box = dlib.rectangle(*(round(edge) for edge in _scaled(edges, DETECTOR_SIDE, SIDE)))
+                box = dlib.rectangle(*(round(edge) for edge in _scale(edges, DETECTOR_SIDE, SIDE)))
                 quantities["detected"][row] = True
-                quantities["box"][row] = _scaled(edges, DETECTOR_SIDE, images.shape[-1])
+                quantities["box"][row] = _scale(edges, DETECTOR_SIDE, images.shape[-1])
             shape = self._landmarks(picture, box)
             chips.append(dlib.get_face_chip(picture, shape, CHIP, PADDING))
             if boxes:
                 points = np.array([(point.x, point.y) for point in shape.parts()])
-                quantities["landmarks"][row] = _scaled(points.reshape(-1), SIDE, images.shape[-1])
+                quantities["landmarks"][row] = _scale(points.reshape(-1), SIDE, images.shape[-1])
         return quantities, chips
 
 
@@ -120,6 +120,6 @@ def _edges(box) -> np.ndarray:
     return np.array([box.left(), box.top(), box.right(), box.bottom()])
 
 
-def _scaled(coordinates: np.ndarray, before: int, after: int) -> np.ndarray:
+def _scale(coordinates: np.ndarray, before: int, after: int) -> np.ndarray:
     """Coordinates in a picture of ``before`` pixels -> in the same at ``after`` pixels. Pixel centers are whole."""
     return (coordinates + 0.5) * (after / before) - 0.5

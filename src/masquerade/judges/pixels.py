@@ -58,15 +58,15 @@ def decibels(mse: np.ndarray) -> np.ndarray:
 def _ssim(pictures: np.ndarray, sources: np.ndarray) -> np.ndarray:
     """SSIM of pictures uint8 (N, H, W, 3) each: (N,). The same numbers as scikit-image's, without a call a channel."""
     first, second = (np.ascontiguousarray(part.transpose(0, 3, 1, 2), np.float64) for part in (pictures, sources))
-    mean, other = _windowed(first), _windowed(second)
-    variances = _windowed(first * first) - mean * mean + (_windowed(second * second) - other * other)
-    covariance = _windowed(first * second) - mean * other
+    mean, other = _average_windows(first), _average_windows(second)
+    variances = _average_windows(first * first) - mean * mean + (_average_windows(second * second) - other * other)
+    covariance = _average_windows(first * second) - mean * other
     likeness = (2 * mean * other + C1) * (2 * covariance + C2) / ((mean**2 + other**2 + C1) * (variances + C2))
     inside = likeness[..., RADIUS:-RADIUS, RADIUS:-RADIUS]
     return np.array([[channel.mean() for channel in picture] for picture in inside]).mean(axis=1)
 
 
-def _windowed(planes: np.ndarray) -> np.ndarray:
+def _average_windows(planes: np.ndarray) -> np.ndarray:
     """The weighted means of the windows around all pixels of planes (N, 3, H, W)."""
     from scipy.ndimage import gaussian_filter
 

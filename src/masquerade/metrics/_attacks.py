@@ -127,7 +127,7 @@ def each_attacker(
     by_attacker: dict[str, dict[str, Value]] = {}
     kinds: dict[str, Attack] = {}
     for attack in attacks(evidence, NAMES_OR_LINKS, group):
-        value = noted(attack, attack.over_trainings(measure), f"{remark(attack)}, recognizer {attack.recognizer}")
+        value = add_note(attack, attack.over_trainings(measure), f"{remark(attack)}, recognizer {attack.recognizer}")
         by_attacker.setdefault(attack.attacker, {})[attack.recognizer] = value
         kinds[attack.attacker] = attack
     return kinds, {attacker: strongest(values, extreme)[1] for attacker, values in by_attacker.items()}
@@ -139,14 +139,14 @@ def strongest_with_name(values: Mapping[str, Value], extreme: Literal["highest",
     return replace(value, note=f"{name}: {value.note}") if value.over else value
 
 
-def noted(attack: Attack, value: Value, note: str) -> Value:
+def add_note(attack: Attack, value: Value, note: str) -> Value:
     """``value`` with a note, which also says if a training failed. A missing value keeps its reason."""
     if not value.over:
         return value
-    return replace(value, note="; ".join([part for part in (note, untrained(attack)) if part]))
+    return replace(value, note="; ".join([part for part in (note, describe_untrained(attack)) if part]))
 
 
-def untrained(attack: Attack) -> str:
+def describe_untrained(attack: Attack) -> str:
     """Which trainings of an attack failed, as a text; '' if none did."""
     every = len(attack.trainings)
     if not attack.failed:
@@ -181,7 +181,7 @@ def restorers(evidence: Evidence) -> list[Attack]:
     return [attack for attack in attacks(evidence, NAMES_OR_LINKS) if attack.attacker in restored]
 
 
-def restored_pictures(evidence: Evidence, quantity: str) -> dict[str, Value]:
+def measure_restored(evidence: Evidence, quantity: str) -> dict[str, Value]:
     """The mean of a quantity of the pictures of each attacker, and of the ``anonymized`` ones before.
 
     Recognizers do not change the pictures, so that of the first one counts.
@@ -189,11 +189,11 @@ def restored_pictures(evidence: Evidence, quantity: str) -> dict[str, Value]:
     found, values = restorers(evidence), {}
     for attack in found:
         if attack.attacker not in values:
-            values[attack.attacker] = restored_mean(attack, quantity)
-    return values | ({"anonymized": restored_mean(found[0], f"before_{quantity}")} if found else {})
+            values[attack.attacker] = mean_of_restored(attack, quantity)
+    return values | ({"anonymized": mean_of_restored(found[0], f"before_{quantity}")} if found else {})
 
 
-def restored_mean(attack: Attack, column: str) -> Value:
+def mean_of_restored(attack: Attack, column: str) -> Value:
     """The mean of the finite numbers of a column over the probes. Those before a restoration need no training."""
 
     def measure(probes: Probes) -> Value:
@@ -203,7 +203,7 @@ def restored_mean(attack: Attack, column: str) -> Value:
     if column.startswith("before_"):
         return measure(attack.trainings[0])
     value = attack.over_trainings(measure)
-    return noted(attack, value, value.note)
+    return add_note(attack, value, value.note)
 
 
 def of_downstream_utility(

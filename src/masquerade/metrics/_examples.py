@@ -20,7 +20,7 @@ def evidence(original: Columns, derived: Columns, **parts: Columns | int) -> Evi
     return Evidence(judges=tuple(dict.fromkeys(name.split(".")[0] for name in derived if "." in name)), **frames)
 
 
-def attacked(answers: Columns) -> Evidence:
+def attack_evidence(answers: Columns) -> Evidence:
     """Evidence with the answers of attackers, one row a probe, as pipeline/informed.py gives them.
 
     A probe shows a tested person and belongs to one training of the attacker ``naive``, which names people with the

@@ -47,14 +47,14 @@ def of_pixels(evidence: Evidence, quantity: str, scale: float = 1.0) -> dict[str
     return {"": mean(values, evidence.weights, note)}
 
 
-def attacked(plain: Mapping[str, Any], note: str, missing: str) -> Value:
+def read_attack_value(plain: Mapping[str, Any], note: str, missing: str) -> Value:
     """A number that an attack found, from its JSON. ``missing``: the note of one that is not a number."""
     if plain["value"] is None:
         return Value(float("nan"), plain["over"], plain["of"], note=missing)
     return Value(plain["value"], plain["over"], plain["of"], note=note, draws=decode(plain["draws"]))
 
 
-def centered(draws: np.ndarray, value: float) -> np.ndarray:
+def center(draws: np.ndarray, value: float) -> np.ndarray:
     """The draws moved so that their mean is ``value``.
 
     The means of two sets are farther apart in the samples than in the sets, so a Frechet distance is larger there. The

@@ -12,10 +12,10 @@ from masquerade.metrics._attacks import (
     among_first,
     attacks,
     chance,
+    describe_untrained,
     each_attacker,
     of_attackers,
     strongest_with_name,
-    untrained,
     without,
 )
 from masquerade.metrics._values import share_at_threshold
@@ -32,9 +32,9 @@ class AttackRank1Rate(Metric):
     Reference: Newton et al. 2005 and McPherson et al. 2016 (attackers who learn the method); Phillips et al. 2011,
     Evaluation Methods in Face Recognition (closed-set identification).
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["naive", "naive", "adapted", "adapted"], "rank": [4, 9, 1, 2]}
-    >>> values(AttackRank1Rate, attacked(answers))
+    >>> values(AttackRank1Rate, attack_evidence(answers))
     {'strongest': 0.5, 'strongest_naming': 0.5, 'naive': 0.0, 'adapted': 0.5}
     """
 
@@ -55,9 +55,9 @@ class AttackRank5Rate(Metric):
     gallery.
     Reference: as `attack_rank1_rate`; McPherson et al. 2016 (top 1 and top 5).
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["naive", "naive", "adapted", "adapted"], "rank": [4, 9, 1, 2]}
-    >>> values(AttackRank5Rate, attacked(answers))
+    >>> values(AttackRank5Rate, attack_evidence(answers))
     {'strongest': 1.0, 'strongest_naming': 1.0, 'naive': 0.5, 'adapted': 1.0}
     """
 
@@ -80,9 +80,9 @@ class AttackHeldOutRate(Metric):
     there are fewer people than tested ones, or more, so that the two rates do not compare.
     Reference: Todt et al. 2024 (SEBA, arXiv:2407.06648), who keep people of the training apart.
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["naive", "naive", "adapted", "adapted"], "rank": [4, 9, 1, 2]}
-    >>> values(AttackHeldOutRate, attacked(answers | {"group": ["held_out"] * 4}))
+    >>> values(AttackHeldOutRate, attack_evidence(answers | {"group": ["held_out"] * 4}))
     {'naive': 0.0, 'adapted': 0.5}
     """
 
@@ -105,9 +105,9 @@ class AttackTrueAcceptanceRate(Metric):
     Reference: Huang et al. 2007 (LFW, verification); Todt et al. 2024 (SEBA, arXiv:2407.06648), attackers who know the
     method.
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["naive", "naive"], "distance": [0.4, 0.9], "threshold": [0.5, 0.5]}
-    >>> values(AttackTrueAcceptanceRate, attacked(answers))
+    >>> values(AttackTrueAcceptanceRate, attack_evidence(answers))
     {'strongest': 0.5, 'strongest_naming': 0.5, 'naive': 0.5}
     """
 
@@ -118,10 +118,10 @@ class AttackTrueAcceptanceRate(Metric):
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_attackers(evidence, _accepted, _thresholds)
+        return of_attackers(evidence, _measure_accepted, _thresholds)
 
 
-def _accepted(probes: Probes) -> Value:
+def _measure_accepted(probes: Probes) -> Value:
     threshold = probes.numbers("threshold")[0]
     if np.isnan(threshold):
         return without(probes, "too few pairs of strangers among the attacker's held-out people for a threshold")
@@ -150,9 +150,9 @@ class PoisoningProtectionRate(Metric):
     pictures.
     Reference: Radiya-Dixit et al. 2022, Data Poisoning Won't Save You From Facial Recognition (arXiv:2106.14851).
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"recognizer": ["identity", "identity", "adaptive", "adaptive"], "rank": [3, 1, 1, 1]}
-    >>> values(PoisoningProtectionRate, attacked({"asks": ["protecting"] * 4} | answers))
+    >>> values(PoisoningProtectionRate, attack_evidence({"asks": ["protecting"] * 4} | answers))
     {'strongest': 0.0, 'identity': 0.5, 'adaptive': 0.0}
     """
 
@@ -163,15 +163,15 @@ class PoisoningProtectionRate(Metric):
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        values = {attack.recognizer: _missed(attack) for attack in attacks(evidence, ("protecting",))}
+        values = {attack.recognizer: _measure_missed(attack) for attack in attacks(evidence, ("protecting",))}
         return {"strongest": strongest_with_name(values, "lowest")} | values if values else {}
 
 
-def _missed(attack: Attack) -> Value:
+def _measure_missed(attack: Attack) -> Value:
     found = attack.over_trainings(among_first(1))
     if not found.over:
         return found
-    failed = untrained(attack) if attack.recognizer == LEARNED else ""
+    failed = describe_untrained(attack) if attack.recognizer == LEARNED else ""
     draws = None if found.draws is None else 1 - found.draws
     note = "; ".join(part for part in (f"found by {chance(attack, 1)}", failed) if part)
     return replace(found, value=1 - found.value, draws=draws, note=note)

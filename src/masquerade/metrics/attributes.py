@@ -54,7 +54,7 @@ class AttributePreservationRate(Metric):
         """The keywords of the mean (LReOrg, section 4.1: those of the inner face)."""
 
         @model_validator(mode="after")
-        def _known(self) -> Self:
+        def _check_names(self) -> Self:
             if unknown := sorted(set(self.mean) - set(self.keywords)):
                 raise ValueError(f"mean names {', '.join(unknown)}; keywords are {', '.join(self.keywords)}")
             return self
@@ -67,12 +67,12 @@ class AttributePreservationRate(Metric):
             kept, changed, balanced = {}, {}, {}
             for keyword, attributes in self.params.keywords.items():
                 columns = [f"{judge}.{name.lower()}" for name in attributes]
-                before, after = _predicted(evidence.original, columns), _predicted(evidence.derived, columns)
-                truth, note = _annotated(evidence.original, attributes)
+                before, after = _predict(evidence.original, columns), _predict(evidence.derived, columns)
+                truth, note = _read_annotation(evidence.original, attributes)
                 truth = before if truth is None else truth
                 kept[keyword] = _agree(truth, after), note
                 changed[keyword] = 1 - _agree(before, after), "against what the judge says of the original"
-                balanced[keyword] = _balanced(truth, after, evidence.weights, note)
+                balanced[keyword] = _balance(truth, after, evidence.weights, note)
             for ending, rates in (
                 ("", _means(kept, self.params.mean, evidence.weights)),
                 (".changed", _means(changed, self.params.mean, evidence.weights)),
@@ -97,15 +97,15 @@ class AttributePreservationRate(Metric):
         return judges
 
 
-def _predicted(faces: pd.DataFrame, columns: list[str]) -> np.ndarray:
+def _predict(faces: pd.DataFrame, columns: list[str]) -> np.ndarray:
     """Number of the predicted content of each face, float64 (N,). NaN if it was not measured."""
     shares = np.stack([stack(faces[column]) for column in columns], axis=1)
     content = shares.argmax(axis=1) if len(columns) > 1 else shares[:, 0] >= THRESHOLD
     return np.where(np.isfinite(shares).all(axis=1), content, np.nan)
 
 
-def _annotated(originals: pd.DataFrame, attributes: list[str]) -> tuple[np.ndarray | None, str]:
-    """The annotated content of each original, as `_predicted` gives it, or None without annotations; and the note."""
+def _read_annotation(originals: pd.DataFrame, attributes: list[str]) -> tuple[np.ndarray | None, str]:
+    """The annotated content of each original, as `_predict` gives it, or None without annotations; and the note."""
     columns = [f"{ANNOTATION}{name}" for name in attributes]
     if not all(column in originals for column in columns):
         return None, "against what the judge says of the original: the dataset has no annotations"
@@ -130,7 +130,7 @@ def _means(parts: dict[str, tuple[np.ndarray, str]], over: list[str], weights: n
     return {name: share(answers, weights, note) for name, (answers, note) in named.items()}
 
 
-def _balanced(truth: np.ndarray, predicted: np.ndarray, weights: np.ndarray, note: str) -> Value:
+def _balance(truth: np.ndarray, predicted: np.ndarray, weights: np.ndarray, note: str) -> Value:
     """The mean over contents of the share that is kept among the originals with that content."""
     agree = _agree(truth, predicted)
     counted = np.isfinite(agree)

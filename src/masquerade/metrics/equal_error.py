@@ -23,9 +23,9 @@ class AttackEqualErrorRate(Metric):
     Reference: Jain et al. 2004, An Introduction to Biometric Recognition; Todt et al. 2024 (SEBA, arXiv:2407.06648),
     attackers who know the method.
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["naive", "naive"], "distance": [1.0, 3.0], "strangers": [[2.0], [4.0]]}
-    >>> values(AttackEqualErrorRate, attacked(answers))
+    >>> values(AttackEqualErrorRate, attack_evidence(answers))
     {'strongest': 0.5, 'strongest_naming': 0.5, 'naive': 0.5}
     """
 

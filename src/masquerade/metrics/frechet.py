@@ -8,7 +8,7 @@ import pandas as pd
 from masquerade.core.face_tables import stack
 from masquerade.core.statistics import compute_frechet, frechet_draws
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import centered, judges_with
+from masquerade.metrics._values import center, judges_with
 
 
 class FrechetDistance(Metric):
@@ -31,9 +31,9 @@ class FrechetDistance(Metric):
     unit = "squared distance of features"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return {judge: self._judged(evidence, judge) for judge in judges_with(evidence, "features")}
+        return {judge: self._measure(evidence, judge) for judge in judges_with(evidence, "features")}
 
-    def _judged(self, evidence: Evidence, judge: str) -> Value:
+    def _measure(self, evidence: Evidence, judge: str) -> Value:
         original, derived = evidence.pair(f"{judge}.features")
         measured = np.asarray(np.isfinite(original).all(axis=1) & np.isfinite(derived).all(axis=1))
         count = int(measured.sum())
@@ -44,7 +44,7 @@ class FrechetDistance(Metric):
             compute_frechet(first, second),
             frechet_draws(first, second, evidence.weights[:, measured], paired=True),
         )
-        return Value(value, count, len(measured), note=f"from {count} faces", draws=centered(draws, value))
+        return Value(value, count, len(measured), note=f"from {count} faces", draws=center(draws, value))
 
 
 class FrechetDistanceToTarget(Metric):
@@ -83,4 +83,4 @@ def _to_target(evidence: Evidence, targets: pd.DataFrame, column: str) -> Value:
         return Value(math.nan, len(derived), len(faces), note="a covariance needs two faces")
     value, note = compute_frechet(derived, target), f"from {len(derived)} faces to {len(target)}"
     draws = frechet_draws(derived, target, evidence.weights[:, measured], paired=False)
-    return Value(value, len(derived), len(faces), note=note, draws=centered(draws, value))
+    return Value(value, len(derived), len(faces), note=note, draws=center(draws, value))

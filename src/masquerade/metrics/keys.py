@@ -7,7 +7,7 @@ import numpy as np
 
 from masquerade.core.face_tables import stack
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import attacked, between_versions, judges_with, unit
+from masquerade.metrics._values import between_versions, judges_with, read_attack_value, unit
 
 
 class KeySimilarity(Metric):
@@ -158,7 +158,7 @@ class KeyAttackRate(Metric):
             return {attack: Value(float("nan"), 0, 0, note=note) for attack in _attack_names()}
         shares = {f"{attack}{ending}": facts["found"][attack][whom] for attack, whom, ending in _attack_parts()}
         return {
-            name: attacked(share, _attack_note(name, facts), "no face could be measured")
+            name: read_attack_value(share, _attack_note(name, facts), "no face could be measured")
             for name, share in shares.items()
         }
 
@@ -212,4 +212,4 @@ class LinkageAuc(Metric):
         if facts is None:
             return {}
         note, missing = f"distances by {facts['judge']}", "nobody has two pictures, or all show one person"
-        return {name: attacked(facts["linked"][name], note, missing) for name in LINKED_SETS}
+        return {name: read_attack_value(facts["linked"][name], note, missing) for name in LINKED_SETS}

@@ -51,14 +51,14 @@ class TrueAcceptanceRate(Metric):
     params: Params
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return {judge: self._judged(evidence, judge) for judge in judges_with(evidence, "embedding")}
+        return {judge: self._verify(evidence, judge) for judge in judges_with(evidence, "embedding")}
 
-    def _judged(self, evidence: Evidence, judge: str) -> Value:
+    def _verify(self, evidence: Evidence, judge: str) -> Value:
         original, derived = evidence.pair(f"{judge}.embedding")
         names = evidence.original["identity"].to_numpy()
         published = "pairs" in evidence.original
         folds = evidence.original["fold"].to_numpy() if published else self._folds(names)
-        first, second = _published_pairs(evidence.original) if published else (np.empty(0, int), np.empty(0, int))
+        first, second = _read_published_pairs(evidence.original) if published else (np.empty(0, int), np.empty(0, int))
         rates, draws, counted, pairs, fewest = [], [], 0, 0, math.inf
         for fold in sorted(set(folds)):
             if published:
@@ -101,7 +101,7 @@ class TrueAcceptanceRate(Metric):
         return np.sort(between(embeddings[rows], names[rows]))
 
 
-def _published_pairs(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _read_published_pairs(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """The rows (P,) of the first and of the second pictures of the published pairs; both must be in the set."""
     row_of = {name: row for row, name in enumerate(rows["id"])}
     pairs = [(row, row_of[other]) for row, others in enumerate(rows["pairs"]) for other in others if other in row_of]
@@ -154,12 +154,10 @@ class Rank1IdentificationRate(Metric):
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return {
-            judge: _identified_first(evidence, f"{judge}.embedding") for judge in judges_with(evidence, "embedding")
-        }
+        return {judge: _identify(evidence, f"{judge}.embedding") for judge in judges_with(evidence, "embedding")}
 
 
-def _identified_first(evidence: Evidence, column: str) -> Value:
+def _identify(evidence: Evidence, column: str) -> Value:
     from scipy.spatial.distance import cdist
 
     derived, gallery = stack(evidence.derived[column]), stack(evidence.original[column])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._attacks import Probes, noted, restored_mean, restored_pictures, restorers, without
+from masquerade.metrics._attacks import Probes, add_note, mean_of_restored, measure_restored, restorers, without
 from masquerade.metrics._values import share
 
 
@@ -15,9 +15,9 @@ class RestoredPsnr(Metric):
     infinite PSNR and are left out.
     Reference: Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face.
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["restoring"] * 2, "ssim": [0.5, 0.5], "psnr": [20.0, 30.0]}
-    >>> values(RestoredPsnr, attacked(answers | {"before_psnr": [18.0, float("inf")]}))
+    >>> values(RestoredPsnr, attack_evidence(answers | {"before_psnr": [18.0, float("inf")]}))
     {'restoring': 25.0, 'anonymized': 18.0}
     """
 
@@ -28,7 +28,7 @@ class RestoredPsnr(Metric):
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return restored_pictures(evidence, "psnr")
+        return measure_restored(evidence, "psnr")
 
 
 class RestoredSsim(Metric):
@@ -38,9 +38,9 @@ class RestoredSsim(Metric):
     restoration. An attacker above that brings the face back.
     Reference: Wang et al. 2004; Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face.
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["restoring"] * 2, "ssim": [0.5, 0.7], "before_ssim": [0.4, 0.4]}
-    >>> values(RestoredSsim, attacked(answers))
+    >>> values(RestoredSsim, attack_evidence(answers))
     {'restoring': 0.6, 'anonymized': 0.4}
     """
 
@@ -51,7 +51,7 @@ class RestoredSsim(Metric):
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return restored_pictures(evidence, "ssim")
+        return measure_restored(evidence, "ssim")
 
 
 class RestoredSimilarity(Metric):
@@ -61,9 +61,10 @@ class RestoredSimilarity(Metric):
     before the restoration.
     Reference: Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face.
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["restoring"] * 2, "recognizer": ["net"] * 2, "ssim": [0.5, 0.7]}
-    >>> values(RestoredSimilarity, attacked(answers | {"similarity": [0.6, 0.8], "before_similarity": [0.1, 0.3]}))
+    >>> answers |= {"similarity": [0.6, 0.8], "before_similarity": [0.1, 0.3]}
+    >>> values(RestoredSimilarity, attack_evidence(answers))
     {'net.restoring': 0.7, 'net.anonymized': 0.2}
     """
 
@@ -76,9 +77,9 @@ class RestoredSimilarity(Metric):
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         restored, before = {}, {}
         for attack in restorers(evidence):
-            restored[f"{attack.recognizer}.{attack.attacker}"] = restored_mean(attack, "similarity")
+            restored[f"{attack.recognizer}.{attack.attacker}"] = mean_of_restored(attack, "similarity")
             name = f"{attack.recognizer}.anonymized"
-            before[name] = before.get(name) or restored_mean(attack, "before_similarity")
+            before[name] = before.get(name) or mean_of_restored(attack, "before_similarity")
         return restored | before
 
 
@@ -90,9 +91,9 @@ class RestoredNearer(Metric):
     Parts: ``<recognizer>.<attacker>``.
     Reference: Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face; the share is ours.
 
-    >>> from masquerade.metrics._examples import attacked, values
+    >>> from masquerade.metrics._examples import attack_evidence, values
     >>> answers = {"attacker": ["restoring"] * 2, "recognizer": ["net"] * 2, "ssim": [0.5, 0.7]}
-    >>> values(RestoredNearer, attacked(answers | {"similarity": [0.6, 0.2], "before_similarity": [0.1, 0.3]}))
+    >>> values(RestoredNearer, attack_evidence(answers | {"similarity": [0.6, 0.2], "before_similarity": [0.1, 0.3]}))
     {'net.restoring': 0.5}
     """
 
@@ -104,7 +105,7 @@ class RestoredNearer(Metric):
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         return {
-            f"{attack.recognizer}.{attack.attacker}": noted(attack, attack.over_trainings(_nearer), "")
+            f"{attack.recognizer}.{attack.attacker}": add_note(attack, attack.over_trainings(_nearer), "")
             for attack in restorers(evidence)
         }
 

@@ -70,7 +70,7 @@ def _parts(evidence: Evidence, frame: pd.DataFrame, remark: str) -> dict[str, Va
     weights, values = _weights(evidence, right.index), {}
     for region, names in regions.items():
         values[region] = _value(right[names].to_numpy(), weights, note)
-        values[f"{region}.balanced"] = _balanced(right[names].to_numpy(), label[names].to_numpy(), weights, note)
+        values[f"{region}.balanced"] = _balance(right[names].to_numpy(), label[names].to_numpy(), weights, note)
     return values | {name: _value(right[[name]].to_numpy(), weights, note) for name in right}
 
 
@@ -89,7 +89,7 @@ def _value(right: np.ndarray, weights: np.ndarray, note: str) -> Value:
     return Value(float(right[counted].mean()), int(counted.any(axis=1).sum()), len(right), note=note, draws=draws)
 
 
-def _balanced(right: np.ndarray, label: np.ndarray, weights: np.ndarray, note: str) -> Value:
+def _balance(right: np.ndarray, label: np.ndarray, weights: np.ndarray, note: str) -> Value:
     """The mean over attributes of the mean of both rates, from (pictures, attributes) each."""
     rates, draws = [], []
     for answers, truth in zip(right.T, label.T, strict=True):

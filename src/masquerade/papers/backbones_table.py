@@ -24,13 +24,13 @@ def markdown(qualities: Iterable[Mapping[str, Any]], params: Slice, commit: str)
         documents.markdown_grid(HEAD, rows, left=4),
         "Measured on the validation split, whose people no network was trained on. Below its floor (params.yaml) a "
         "backbone stops the run. What each figure means, and how each network is trained: docs/backbones.md.",
-        *_adopted(qualities, params),
+        *_describe_adopted(qualities, params),
         f"Code: commit {commit}.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _adopted(qualities: Iterable[Mapping[str, Any]], params: Slice) -> list[str]:
+def _describe_adopted(qualities: Iterable[Mapping[str, Any]], params: Slice) -> list[str]:
     """The remarks on adopted networks: whose figures these are, which methods adopt, and from what they learned."""
     remarks = []
     if scales := sorted({quality.get("figures_of", "") for quality in qualities} - {""}):

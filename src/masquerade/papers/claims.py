@@ -128,7 +128,7 @@ def load(path: Path = FILE) -> list[Claim]:
 
 def _claim(path: Path, number: int, item: dict) -> Claim:
     name = f" ('{item['name']}')" if "name" in item else ""
-    return reference_files.checked(Claim, item, f"{path}: claim {number}{name}")
+    return reference_files.check(Claim, item, f"{path}: claim {number}{name}")
 
 
 def of_papers(claims: Iterable[Claim], papers: Sequence[str]) -> list[Claim]:
@@ -144,7 +144,7 @@ def needs(claims: Iterable[Claim]) -> list[Need]:
     ))  # fmt: skip
 
 
-def attempted(claims: Iterable[Claim]) -> list[tuple[Need, str]]:
+def list_attempts(claims: Iterable[Claim]) -> list[tuple[Need, str]]:
     """The part of `needs` of which an attempt is compared, with the attempt. ``recovery.cells`` must name them."""
     return list(dict.fromkeys(
         ((claim.dataset.role, side.method, side.variant), side.attempt)

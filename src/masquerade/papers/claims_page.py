@@ -50,7 +50,7 @@ def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
     rows = []
     for verdict in verdicts:
         claim = verdict.claim
-        paper = latent_stand_ins.titled(claim.paper, claim.paper, context.latent_stand_ins)
+        paper = latent_stand_ins.mark_title(claim.paper, claim.paper, context.latent_stand_ins)
         rows.append([paper, claim.says, _word(verdict), _margin(verdict), claim.source])
     columns = r"lp{0.34\linewidth}p{0.18\linewidth}lp{0.14\linewidth}"
     grid = documents.latex_grid(["Paper", "Claim", "Here", "Margin", "In the paper"], rows, columns, longtable=True)
@@ -119,7 +119,7 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
 
 def _heading(paper: str, context: Context) -> str:
     known = paper in discovery.list_names("methods")
-    return f"## {latent_stand_ins.titled(paper, paper, context.latent_stand_ins)}" + (
+    return f"## {latent_stand_ins.mark_title(paper, paper, context.latent_stand_ins)}" + (
         f"\n\n*{discovery.load('methods', paper).paper}*" if known else ""
     )
 
@@ -138,7 +138,7 @@ def _row(verdict: Verdict, context: Context) -> list[str]:
         verdict.claim.says,
         _word(verdict),
         _margin(verdict),
-        _compared(verdict, context),
+        _describe_comparison(verdict, context),
         f"{_measures_of(verdict.claim, context)} on `{verdict.dataset}`",
         verdict.claim.source,
     ]
@@ -157,7 +157,7 @@ def _margin(verdict: Verdict) -> str:
     return _number(margin.value) + ends
 
 
-def _compared(verdict: Verdict, context: Context) -> str:
+def _describe_comparison(verdict: Verdict, context: Context) -> str:
     """The numbers of both sides, each with its own spread, and with its denominator if the denominators differ."""
     claim = verdict.claim
     closest = verdict.smallest.pair if verdict.smallest and len(claim.pairs) > 1 else ()
@@ -178,7 +178,7 @@ def _each(texts: Sequence[str]) -> str:
 
 def _side(verdict: Verdict, side: Side, closest: bool, context: Context) -> str:
     cell, measured = side.compared, side.measured
-    parts = [latent_stand_ins.titled(f"`{cell.method}/{cell.variant}`", cell.method, context.latent_stand_ins)]
+    parts = [latent_stand_ins.mark_title(f"`{cell.method}/{cell.variant}`", cell.method, context.latent_stand_ins)]
     parts += [f"*{cell.attempt}*"] if cell.attempt else []
     parts += [f"({_short(verdict.claim, cell.measure)})"] if cell.measure else []
     if measured.value is None:

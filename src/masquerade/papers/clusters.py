@@ -47,7 +47,7 @@ def silhouette(features: np.ndarray, labels: np.ndarray) -> float | None:
     return float(silhouette_score(features, labels))
 
 
-def projected(features: np.ndarray) -> np.ndarray | str:
+def project(features: np.ndarray) -> np.ndarray | str:
     """Features (N, D) in two dimensions, (N, 2), or the reason why there is no picture of them.
 
     t-SNE starts from the principal components, with a fixed seed.
@@ -62,7 +62,7 @@ def projected(features: np.ndarray) -> np.ndarray | str:
     return TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
 
 
-def labeled(panel: Clustered, rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+def select_faces(panel: Clustered, rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     """The faces of a panel whose status is ok, and the label of each: a name of the panel, or a person."""
     rows = rows[rows["status"] == OK]
     if panel.label == "identity":
@@ -105,9 +105,9 @@ def clusters(
 
 
 def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", seeds: Sequence[SeedFeatures]) -> None:
-    faces, labels = labeled(panel, seeds[0][0])
+    faces, labels = select_faces(panel, seeds[0][0])
     names = panel.names or tuple(dict.fromkeys(labels))
-    places = projected(_vectors(faces, panel.features)) if len(faces) else "no face"
+    places = project(_vectors(faces, panel.features)) if len(faces) else "no face"
     if isinstance(places, str):
         _reason(ax, places)
     else:
@@ -138,7 +138,7 @@ def _scores(panel: Clustered, seeds: Sequence[SeedFeatures], features: str) -> s
     """The silhouette score of a panel's labels, mean and standard deviation over the seeds, or 'none'."""
     values = []
     for rows, _ in seeds:
-        faces, labels = labeled(panel, rows)
+        faces, labels = select_faces(panel, rows)
         values.append(silhouette(_vectors(faces, features), labels) if len(faces) else None)
     if None in values:
         return "none"

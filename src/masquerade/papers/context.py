@@ -52,7 +52,7 @@ class Context:
         """The judge that takes the place of the paper's; '' for a metric without a judge."""
         return stand_in(named, self.stand_ins.judges) if named else ""
 
-    def replaced(self, named: Named | None) -> bool:
+    def is_replaced(self, named: Named | None) -> bool:
         """Whether another judge than the paper's gives the measured value."""
         return named is not None and self.judge(named) != named.role
 

@@ -98,14 +98,14 @@ def latex(result: "TableResult") -> str:
 
 def cells(result: "TableResult") -> Grid:
     """The cells of a table: one row for each method, or for each measure if the paper prints it so."""
-    return (_transposed if result.table.transpose else _upright)(result, layout.marks(result))
+    return (_cells_by_measure if result.table.transpose else _cells_by_method)(result, layout.marks(result))
 
 
 def _reasons(result: "TableResult") -> list[str]:
     return [f"[{mark}] {why}." for why, mark in layout.marks(result).items()]
 
 
-def _upright(result: "TableResult", marks: dict[str, str]) -> Grid:
+def _cells_by_method(result: "TableResult", marks: dict[str, str]) -> Grid:
     """One row for each method."""
     titles = [
         "<br>".join([layout.title(result, column), *filter(None, [_names(result, column)])])
@@ -121,7 +121,7 @@ def _upright(result: "TableResult", marks: dict[str, str]) -> Grid:
     return ["Method", *titles], body
 
 
-def _transposed(result: "TableResult", marks: dict[str, str]) -> Grid:
+def _cells_by_measure(result: "TableResult", marks: dict[str, str]) -> Grid:
     """One row for each declared column, under the name of its group; one column for each method."""
     columns, body = result.table.columns, []
     head = [layout.label(result, line.row) + _mark(line.reason, marks) for line in result.lines]
@@ -147,4 +147,4 @@ def _cell(result: "TableResult", line: "Line", entry: "Entry", marks: dict[str, 
     reason = entry.measured.reason
     if reason:
         text = _mark(reason, marks).strip() if entry.measured.value is None else text + _mark(reason, marks)
-    return f"{layout.printed(entry)} / {text}" if layout.both(result, line, entry.column) else text
+    return f"{layout.format_printed(entry)} / {text}" if layout.both(result, line, entry.column) else text

@@ -10,7 +10,7 @@ PURPOSE = ("poisoning_protection_rate",)
 """The metrics of what these methods are made for."""
 
 
-def measured(method: str) -> bool:
+def measures_evasion(method: str) -> bool:
     """Whether the numbers of a method measure evasion, for which it was not made."""
     return method in discovery.list_names("methods") and discovery.load("methods", method).capabilities.poisons
 
@@ -22,7 +22,7 @@ def of_table(table: Table) -> bool:
 
 def notes(methods: Iterable[tuple[str, str]]) -> list[str]:
     """The sentence that explains this for the (method, title) pairs of a table or page; none if it is true of none."""
-    titles = list(dict.fromkeys(title for method, title in methods if measured(method)))
+    titles = list(dict.fromkeys(title for method, title in methods if measures_evasion(method)))
     if not titles:
         return []
     return [

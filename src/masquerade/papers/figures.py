@@ -66,7 +66,7 @@ def _places(figure: Curves, cells: Cells, context: Context) -> list[tuple[float,
     places, dataset = [], context.dataset(figure.dataset)
     for _, method, variant in needs(figure, cells.variants(dataset, figure.method)):
         key = (dataset, method, variant)
-        values = [cells.measured(key, figure.x, context).value] if figure.x else cells.facts(key).get(figure.fact, [])
+        values = [cells.measure(key, figure.x, context).value] if figure.x else cells.facts(key).get(figure.fact, [])
         if method == figure.method and len(values) == 1 and values[0] is not None:
             places.append((float(values[0]), key))
     return sorted(places)
@@ -76,7 +76,7 @@ def _panel(
     figure: Curves, panel: Panel, ax: "Axes", places: Sequence[tuple[float, Setting]], cells: Cells, context: Context
 ) -> None:
     for number, (color, curve) in enumerate(zip(COLORS, panel.curves, strict=False)):
-        values = [cells.measured(key, curve, context) for _, key in places]
+        values = [cells.measure(key, curve, context) for _, key in places]
         _curve(ax, curve, color, [x for x, _ in places], values, context)
         if curve.threshold:
             _threshold(ax, curve, curve.threshold, color, number)
@@ -94,7 +94,7 @@ def _panel(
 def _curve(
     ax: "Axes", curve: Curve, color: str, at: Sequence[float], values: Sequence[Measured], context: Context
 ) -> None:
-    judge = f"here by {context.judge(curve.judge)}" if context.replaced(curve.judge) else "measured here"
+    judge = f"here by {context.judge(curve.judge)}" if context.is_replaced(curve.judge) else "measured here"
     label = f"{curve.title}, {judge}"
     kept = [(x, value) for x, value in zip(at, values, strict=True) if value.value is not None]
     if kept:
@@ -121,7 +121,7 @@ def _control(
     ax: "Axes", panel: Panel, control: MethodVariant, style: str, cells: Cells, context: Context, dataset: str
 ) -> None:
     """A horizontal line for a control, by the first judge of the panel: floor or ceiling."""
-    value = cells.measured((dataset, control.method, control.variant), panel.curves[0], context, attempt="")
+    value = cells.measure((dataset, control.method, control.variant), panel.curves[0], context, attempt="")
     if value.value is not None:
         judge = context.judge(panel.curves[0].judge)
         label = f"control: {control.title}{f', by {judge}' if judge else ''}"
@@ -135,19 +135,19 @@ def _curve_notes(
     skipped: Mapping[Setting, str],
     context: Context,
 ) -> list[str]:
-    over = _counted(figure, places, cells, context)
+    over = _count_images(figure, places, cells, context)
     left_out = {f"{variant}: {why}." for (_, method, variant), why in skipped.items() if method == figure.method}
     for curve in (curve for panel in figure.panels for curve in panel.curves):
-        values = [cells.measured(key, curve, context) for _, key in places]
+        values = [cells.measure(key, curve, context) for _, key in places]
         left_out |= {f"{curve.title}: {value.reason}." for value in values if value.reason}
     return [over + context.about(figure), " ".join(sorted(left_out)), figure.note]
 
 
-def _counted(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells, context: Context) -> str:
+def _count_images(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells, context: Context) -> str:
     """How many faces are behind a point; if curves differ, such as those of recovered pictures, how many of each."""
     titles: dict[int, list[str]] = {}
     for curve in (curve for panel in figure.panels for curve in panel.curves):
-        values = (cells.measured(key, curve, context) for _, key in places)
+        values = (cells.measure(key, curve, context) for _, key in places)
         number = next((value.of for value in values if value.of), 0)
         if number and curve.title not in titles.setdefault(number, []):
             titles[number].append(curve.title)
@@ -203,7 +203,7 @@ def grid(
     declared_columns = _columns(figure, archives, skipped, context, attempts)
     columns = [column for column in declared_columns if not column[-1]]
     ids = face_selection.faces(figure, images.source, images.distances, images.attempts)
-    notes = [context.about(figure), _left_out(declared_columns), figure.note]
+    notes = [context.about(figure), _list_left_out(declared_columns), figure.note]
     if images.private:
         ids, notes = ids[:1], [sharing.explain_withheld(context.dataset(figure.dataset)), *notes]
     originals = images.originals(ids)
@@ -223,7 +223,7 @@ def grid(
         canvas.save_drawing(drawing, outputs, dpi=side * max(1, 192 // side))
 
 
-def _left_out(columns: Iterable[tuple[str, tuple[str, str], Picture, str]]) -> str:
+def _list_left_out(columns: Iterable[tuple[str, tuple[str, str], Picture, str]]) -> str:
     """The columns without a picture, by their reason; '' if there is none."""
     titles: dict[str, list[str]] = {}
     for title, *_, reason in columns:

@@ -20,7 +20,7 @@ def add(item: Reference, imported: Mapping[str, ImportedMethod], stand_ins: Stan
     A row of the paper that names the pair is filled instead. Three kinds of items stay as they are: figures, tables
     that the paper does not print, and tables that also show recovered faces.
     """
-    if not isinstance(item, Table) or not _of_anonymized(item):
+    if not isinstance(item, Table) or not _shows_anonymized(item):
         return item
     named = {(row.method, row.variant) for row in item.rows}
     datasets = {stand_in(dataset, stand_ins.datasets) for dataset in item.datasets}
@@ -38,6 +38,6 @@ def add(item: Reference, imported: Mapping[str, ImportedMethod], stand_ins: Stan
     return item.model_copy(update={"rows": (*item.rows, *rows)})
 
 
-def _of_anonymized(table: Table) -> bool:
+def _shows_anonymized(table: Table) -> bool:
     """Whether the paper prints the table and every row and column is of anonymized pictures."""
     return not (table.ours or any(part.attempt for part in (*table.rows, *table.columns)))

@@ -26,7 +26,7 @@ def sentence(uses: Iterable[tuple[str, str, str]], document: str, datasets: Iter
 
     ``datasets``: those of the scale. A judge that labeled their faces taught the networks that learned these labels.
     """
-    labelers = {judge for dataset in datasets for judge in _declared("faces", dataset, "labeled_by")}
+    labelers = {judge for dataset in datasets for judge in _declaration("faces", dataset, "labeled_by")}
     titles: dict[str, list[str]] = {}
     for judge, method, title in sorted(uses):
         for how in _ways(judge, method, labelers):
@@ -49,12 +49,12 @@ def unknown(measured: Iterable[tuple[str, str]]) -> str:
 def _ways(judge: str, method: str, labelers: set[str]) -> list[str]:
     """How a judge took part in the training of a method: the first that applies of '', a loss, a teacher; or none."""
     backbones = _training(method)
-    losses = {name for room, role in [("methods", method), *backbones] for name in _declared(room, role, "losses")}
-    teachers = {name for room, role in backbones for name in _declared(room, role, "teachers")}
-    own = _declared("judges", judge, "needs") | _declared("judges", judge, "shares")
+    losses = {name for room, role in [("methods", method), *backbones] for name in _declaration(room, role, "losses")}
+    teachers = {name for room, role in backbones for name in _declaration(room, role, "teachers")}
+    own = _declaration("judges", judge, "needs") | _declaration("judges", judge, "shares")
     if own & {name for _, name in backbones}:
         return [""]
-    if _declared("judges", judge, "assets") & losses:
+    if _declaration("judges", judge, "assets") & losses:
         return [IN_A_LOSS]
     return [TEACHER] if judge in teachers & labelers else []
 
@@ -62,14 +62,14 @@ def _ways(judge: str, method: str, labelers: set[str]) -> list[str]:
 def _training(method: str) -> set[tuple[str, str]]:
     """('backbones', role) of every backbone that a method needs, and that the training of one of these needs."""
     found: set[tuple[str, str]] = set()
-    open_ = _declared("methods", method, "needs")
+    open_ = _declaration("methods", method, "needs")
     while open_:
         role = open_.pop()
         found.add(("backbones", role))
-        open_ |= {name for name in _declared("backbones", role, "needs") if ("backbones", name) not in found}
+        open_ |= {name for name in _declaration("backbones", role, "needs") if ("backbones", name) not in found}
     return found
 
 
-def _declared(room: str, name: str, what: str) -> set[str]:
+def _declaration(room: str, name: str, what: str) -> set[str]:
     """What a dataset, backbone, judge or method declares under ``what``; nothing if no module of that name exists."""
     return set(getattr(discovery.load(room, name), what)) if name in discovery.list_names(room) else set()

@@ -10,7 +10,7 @@ StandIns = Mapping[str, str]
 """Method that does not run as published -> what runs in its place (`Method.latent_stand_in`)."""
 
 
-def titled(title: str, method: str, stand_ins: StandIns, between: str = " ") -> str:
+def mark_title(title: str, method: str, stand_ins: StandIns, between: str = " ") -> str:
     """The title of a method, with the mark after ``between`` if another method runs in its place."""
     return f"{title}{between}({MARK})" if method in stand_ins else title
 
@@ -43,9 +43,11 @@ def mark(item: Reference, stand_ins: StandIns) -> Reference:
             item = item.model_copy(update={"panels": tuple(panels), "caption": f"{item.caption} ({MARK})"})
     explained = note(shown, stand_ins)
     between = "\n" if isinstance(item, Grid) else " "  # the columns of a grid are narrow
-    marked = {name: tuple(_marked(entry, stand_ins, between) for entry in entries) for name, entries in lists.items()}
+    marked = {
+        name: tuple(_mark_entry(entry, stand_ins, between) for entry in entries) for name, entries in lists.items()
+    }
     return item.model_copy(update=marked | {"note": " ".join(filter(None, [explained, item.note]))})
 
 
-def _marked(entry: Row | MethodVariant, stand_ins: StandIns, between: str) -> Row | MethodVariant:
-    return entry.model_copy(update={"title": titled(entry.title, entry.method, stand_ins, between)})
+def _mark_entry(entry: Row | MethodVariant, stand_ins: StandIns, between: str) -> Row | MethodVariant:
+    return entry.model_copy(update={"title": mark_title(entry.title, entry.method, stand_ins, between)})

@@ -131,10 +131,10 @@ def legend(result: "TableResult") -> list[list[str]]:
             (protocol[0] if len(protocol) == 1 else "differs by row: see the CSV") if protocol else NONE,
         )
         rows.setdefault(facts, []).append(title(result, column).rstrip(" ↑↓†"))
-    return [[_listed(list(dict.fromkeys(titles))), *facts] for facts, titles in rows.items()]
+    return [[_list_titles(list(dict.fromkeys(titles))), *facts] for facts, titles in rows.items()]
 
 
-def _listed(titles: list[str]) -> str:
+def _list_titles(titles: list[str]) -> str:
     """All titles, or the first three and the number of the others."""
     return ", ".join(titles) if len(titles) <= FEW else f"{', '.join(titles[:3])} and {len(titles) - 3} more"
 
@@ -143,7 +143,7 @@ def title(result: "TableResult", column: "Column") -> str:
     """The header of a column: group, title, the title of a substitute, and an arrow towards better values."""
     table = result.table
     group = f"{column.group}: " if column.group and not table.transpose else ""
-    other = f" / {column.substitute}" if column.substitute and result.context.replaced(column.judge) else ""
+    other = f" / {column.substitute}" if column.substitute and result.context.is_replaced(column.judge) else ""
     ours = "" if column.printed or table.ours else DAGGER
     return f"{group}{column.title}{other} {ARROWS[column.direction]}".rstrip() + ours
 
@@ -156,7 +156,7 @@ def stand_ins(result: "TableResult", column: "Column") -> list[str]:
 
 def label(result: "TableResult", row: "Row") -> str:
     """The label of a method, with the mark of evasion and that of a row which is not in the paper."""
-    mark = evasion.MARK if evasion.measured(row.method) and evasion.of_table(result.table) else ""
+    mark = evasion.MARK if evasion.measures_evasion(row.method) and evasion.of_table(result.table) else ""
     return row.title + mark + ("" if row.printed or result.table.ours else DAGGER)
 
 
@@ -175,7 +175,7 @@ def both(result: "TableResult", line: "Line", column: "Column") -> bool:
     return column.printed and bool(line.row.printed or not result.table.transpose)
 
 
-def printed(entry: "Entry") -> str:
+def format_printed(entry: "Entry") -> str:
     """The printed number, or `NONE`."""
     return entry.printed.text if entry.printed else NONE
 

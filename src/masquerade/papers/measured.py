@@ -73,13 +73,13 @@ class Cells:
         """The files that the numbers of all seeds were computed from: path -> MD5 of its content."""
         return {path: md5 for cell in self._cells[key] for path, md5 in cell["measurements"].items()}
 
-    def refused(self, *keys: Setting) -> tuple[int, int]:
+    def count_refused(self, *keys: Setting) -> tuple[int, int]:
         """(refused, all) faces, summed over datasets and seeds."""
         statements = [cell["statement"] for key in keys for cell in self._cells.get(key, ())]
         refused, every = (sum(statement.get(name, 0) for statement in statements) for name in reversed(COUNTS))
         return refused, every
 
-    def measured(self, key: Setting, measure: Measure, context: Context, attempt: str | None = None) -> Measured:
+    def measure(self, key: Setting, measure: Measure, context: Context, attempt: str | None = None) -> Measured:
         """One metric over all seeds of one setting.
 
         ``attempt`` selects the pictures: '' = the anonymized ones; None = the attempt of ``measure``.
@@ -91,7 +91,7 @@ class Cells:
             return Measured(reason="; ".join(dict.fromkeys(missing)) or "no seed was measured")
         numbers = [value["value"] for value in counted]
         spreads = [value["spread"] for value in counted if value.get("spread") is not None]
-        drawn = _joined([value.get("draws") for value in counted])
+        drawn = _join_draws([value.get("draws") for value in counted])
         few = f"{len(missing)} of {len(values)} seeds gave no number: {'; '.join(dict.fromkeys(missing))}"
         key_spreads = [value["key_spread"] for value in counted if value.get("key_spread") is not None]
         return Measured(
@@ -122,7 +122,7 @@ class Cells:
         return {cell["cell"]["seed"]: _with_keys(cell, pictures, measure.metric, name) for cell in cells}
 
 
-def _joined(texts: Sequence[str | None]) -> np.ndarray | None:
+def _join_draws(texts: Sequence[str | None]) -> np.ndarray | None:
     """The draws of the mean over seeds, from those of each seed; None if a seed has none.
 
     Each sample also draws the seeds, with replacement and alike in all cells.

@@ -63,13 +63,13 @@ def orders(rows: Sequence[tuple[Printed | None, Measured]]) -> list[Order]:
     for one, other in combinations(known, 2):
         printed = np.sign(known[one][0] - known[other][0])
         if printed:
-            comparison = _compared(printed, difference(known[one][1], known[other][1])[1])
+            comparison = _compare(printed, difference(known[one][1], known[other][1])[1])
             every[one] += comparison
             every[other] += comparison
     return every
 
 
-def _compared(printed: float, ends: tuple[float, float] | None) -> Order:
+def _compare(printed: float, ends: tuple[float, float] | None) -> Order:
     if ends is None or ends[0] <= 0 <= ends[1]:
         return Order(undecided=1)
     return Order(concordant=1) if np.sign(ends[0]) == printed else Order(discordant=1)

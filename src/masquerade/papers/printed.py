@@ -16,13 +16,13 @@ class Printed(Settings):
     spread: float | None = None
     """The number behind the ± sign."""
 
-    def scaled(self, factor: float) -> "Printed":
+    def scale(self, factor: float) -> "Printed":
         """The same text with its value and spread in another unit."""
         spread = None if self.spread is None else self.spread * factor
         return self.model_copy(update={"value": self.value * factor, "spread": spread})
 
 
-def _printed(text: Any) -> Any:
+def _parse_printed(text: Any) -> Any:
     """'0.965 ± 0.016', '1.0280', '3.2e-4', '97.367%' or 'null' (the paper gives none) -> Printed or None."""
     if not isinstance(text, str) or text == "null":
         return None if text == "null" else text
@@ -33,6 +33,6 @@ def _printed(text: Any) -> Any:
     return {"text": text, "value": float(match[1]) * unit, "spread": match[2] and float(match[2]) * unit}
 
 
-PrintedNumber = Annotated[Printed | None, BeforeValidator(_printed)]
-KnownNumber = Annotated[Printed, BeforeValidator(_printed)]
+PrintedNumber = Annotated[Printed | None, BeforeValidator(_parse_printed)]
+KnownNumber = Annotated[Printed, BeforeValidator(_parse_printed)]
 """A number that the paper gives: null is refused."""

@@ -30,4 +30,4 @@ class PrintedCost(Declared):
 def load(path: Path = FILE) -> list[PrintedCost]:
     """Read every printed time, in the order of the file. Raises ReferenceFileError naming the file and the key."""
     items = reference_files.entries(path, "printed times")
-    return [reference_files.checked(PrintedCost, item, str(path)) for item in items]
+    return [reference_files.check(PrintedCost, item, str(path)) for item in items]

@@ -29,7 +29,7 @@ def load(path: Path, stand_ins: latent_stand_ins.StandIns = MappingProxyType({})
     if kind not in KINDS:
         raise ReferenceFileError(f"{path}: 'kind' is {kind!r}; it must be one of {', '.join(KINDS)}.")
     named = {"paper": path.parent.name, "name": path.stem}
-    return latent_stand_ins.mark(reference_files.checked(KINDS[kind], tree | named, str(path), given=named), stand_ins)
+    return latent_stand_ins.mark(reference_files.check(KINDS[kind], tree | named, str(path), given=named), stand_ins)
 
 
 def find(
@@ -57,7 +57,7 @@ def needs(item: Reference, offered: Iterable[tuple[str, str]] = ()) -> list[Need
     return list(dict.fromkeys((dataset.role, *pair) for dataset in datasets(item) for pair in pairs))
 
 
-def attempted(item: Reference, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
+def list_attempts(item: Reference, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
     """The part of `needs` of which ``item`` shows an attempt: further pictures of the same faces, as recovered ones.
 
     Tables and curves read these numbers under ``attempts`` of a cell's metrics. Grids read the pictures in the cell's

@@ -30,7 +30,7 @@ def entries(path: Path, contents: str) -> list[dict[str, Any]]:
     return tree
 
 
-def checked(kind: type[Block], fields: Mapping[str, Any], place: str, given: Collection[str] = ()) -> Block:
+def check(kind: type[Block], fields: Mapping[str, Any], place: str, given: Collection[str] = ()) -> Block:
     """``fields`` as an object of ``kind``. ``given``: the fields that do not stand in the file.
 
     Raises ReferenceFileError with a line for each mistake, which begins with ``place``.

@@ -72,7 +72,7 @@ class TableResult:
 
     def csv(self) -> str:
         """Tidy CSV: one record for each place of the table, numbers at full precision, an empty field for no number."""
-        columns = [field for field in FIELDS if field != "attempt" or reference.attempted(self.table)]
+        columns = [field for field in FIELDS if field != "attempt" or reference.list_attempts(self.table)]
         return files.format_csv(columns, (self._record(line, entry) for line in self.lines for entry in line.entries))
 
     def _record(self, line: Line, entry: Entry) -> dict[str, Any]:

@@ -42,14 +42,14 @@ def _line(table: Table, row: Row, cells: Cells, skipped: Mapping[Setting, str], 
         keys.append((context.dataset(column.dataset or table.dataset), row.method, row.variant))
         reason = "" if keys[-1] in cells else skipped.get(keys[-1], "it has no metrics").rstrip(".")
         attempt = row.attempt_in(column)
-        value = Measured(reason=reason) if reason else cells.measured(keys[-1], column, context, attempt)
-        entries.append(Entry(column, printed.scaled(0.01) if printed and column.percent else printed, value))
+        value = Measured(reason=reason) if reason else cells.measure(keys[-1], column, context, attempt)
+        entries.append(Entry(column, printed.scale(0.01) if printed and column.percent else printed, value))
     keys = list(dict.fromkeys(keys))
     reasons = dict.fromkeys(entry.measured.reason for entry in entries)
     reason = "" if any(key in cells for key in keys) else "; ".join(reasons)
     if reason:  # stands once, beside the label of the row
         entries = [replace(entry, measured=Measured()) for entry in entries]
-    return Line(row, tuple(entries), cells.facts(*keys), cells.refused(*keys), reason)
+    return Line(row, tuple(entries), cells.facts(*keys), cells.count_refused(*keys), reason)
 
 
 def _best(column: Column, entries: Iterable[Entry]) -> list[float]:

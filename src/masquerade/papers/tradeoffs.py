@@ -94,7 +94,7 @@ def _points(
 def _point(figure: Tradeoff, entry: MethodVariant, setting: Setting, cells: Cells, context: Context) -> Point | str:
     """The point of one setting, or the reason why it has none: one of both numbers is missing."""
     x, y, naive = (
-        cells.measured(setting, measure, context) for measure in (figure.utility, figure.privacy, figure.naive)
+        cells.measure(setting, measure, context) for measure in (figure.utility, figure.privacy, figure.naive)
     )
     if x.value is None or y.value is None:
         return x.reason if x.value is None else y.reason

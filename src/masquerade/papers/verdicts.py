@@ -127,4 +127,4 @@ def _side(claim: Claim, compared: Compared, cells: Cells, skipped: Mapping[Setti
     missing = [value["note"].rstrip(".") or "not a number" for value in values.values() if value["value"] is None]
     missing += [f"seed {seed} was not measured" for seed in context.seeds if seed not in values]
     reason = "; ".join(dict.fromkeys(missing))
-    return Side(compared, cells.measured(key, measure, context, compared.attempt), values, reason)
+    return Side(compared, cells.measure(key, measure, context, compared.attempt), values, reason)

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from masquerade.attackers import Attacker, Recognizer
-from masquerade.attackers.study.distances import Distances, EmbeddingSet, measured
-from masquerade.attackers.study.lessons import PART as TRAIN
-from masquerade.attackers.study.lessons import (
+from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances
+from masquerade.attackers.study.training_sets import PART as TRAIN
+from masquerade.attackers.study.training_sets import (
     AttackerTrainingSet,
     Pairs,
     Photographs,
-    lesson,
+    collect_training_set,
     pairs_of,
     people_rows,
     photographs_of,
@@ -102,9 +102,9 @@ def scene(originals: FaceArchive, tested: FaceArchive, lesson: AttackerTrainingS
 
 
 def lesson_of(originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings) -> AttackerTrainingSet:
-    """The lesson of an archive of the attackers' pictures. Raises ProtocolError as `lesson` does."""
+    """The lesson of an archive of the attackers' pictures. Raises ProtocolError as `collect_training_set` does."""
     tested = originals.index.loc[originals.index["split"] != TRAIN, "identity"]
-    return lesson(originals, anonymized, settings, tested)
+    return collect_training_set(originals, anonymized, settings, tested)
 
 
 def attacks(
@@ -231,10 +231,10 @@ def _asked(
         gallery = EmbeddingSet(recognizer(to_float(photographs.images)), photographs.people, photographs.ids)
     if attacker.asks == "protecting":
         protected = EmbeddingSet(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
-        return measured(probes, gallery, protected)
+        return measure_distances(probes, gallery, protected)
     if draw is not None:
         gallery = EmbeddingSet(gallery.embeddings, draw.permutation(gallery.people), gallery.ids)
-    return measured(probes, gallery)
+    return measure_distances(probes, gallery)
 
 
 class _Remembering(Generic[Answer]):

@@ -74,7 +74,7 @@ class PaperInputs:
 
     def shown(self, pattern: str, attempts: bool = False) -> Callable[[Any], list[str]]:
         """Input function: the files of the cells that the wildcards' table or figure shows."""
-        needs = reference.attempted if attempts else reference.needs
+        needs = reference.list_attempts if attempts else reference.needs
         return lambda wildcards: self.files(pattern, self.settings(self.item(wildcards), needs), attempts)
 
     def source(self, pattern: str) -> Callable[[Any], str]:

@@ -57,7 +57,9 @@ def to_people(probes: EmbeddingSet, gallery: EmbeddingSet) -> tuple[np.ndarray, 
     return nearest, names
 
 
-def measured(probes: EmbeddingSet, gallery: EmbeddingSet, own_gallery: EmbeddingSet | None = None) -> Distances:
+def measure_distances(
+    probes: EmbeddingSet, gallery: EmbeddingSet, own_gallery: EmbeddingSet | None = None
+) -> Distances:
     """The distances of probes to their person and to all others.
 
     ``own_gallery``: the pictures that stand for the probe's own person, if they are others than those of ``gallery``.
@@ -68,7 +70,7 @@ def measured(probes: EmbeddingSet, gallery: EmbeddingSet, own_gallery: Embedding
     if not right.any(axis=1).all():
         missing = sorted(set(probes.people[~right.any(axis=1)]))
         raise ProtocolError(f"The gallery has no picture of {len(missing)} people of the probes, such as {missing[0]}.")
-    own = distances[right] if own_gallery is None else measured(probes, own_gallery).own
+    own = distances[right] if own_gallery is None else measure_distances(probes, own_gallery).own
     return Distances(own, distances[~right].reshape(len(distances), -1))
 
 

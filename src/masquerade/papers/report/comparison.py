@@ -37,11 +37,12 @@ def sentence(entry: Entry, reason: str, context: Context) -> str:
         what = "no such number" if column.printed else "no such column"
         return f"Measured here alone: the paper prints {what}. {rule}".strip()
     return " ".join([
-        _compared(entry), rule.strip(), *_ordered(entry.order), *([_judged(entry, context)] if column.judge else []),
+        _compare(entry), rule.strip(), *_describe_order(entry.order),
+        *([_name_judge(entry, context)] if column.judge else []),
     ]).replace("  ", " ").strip()  # fmt: skip
 
 
-def _compared(entry: Entry) -> str:
+def _compare(entry: Entry) -> str:
     text, word = difference(entry), verdict(entry)
     if text == "±0":
         return f"Here {layout.number(entry)}, the same as printed at these digits."
@@ -50,7 +51,7 @@ def _compared(entry: Entry) -> str:
     return f"Here {layout.number(entry)}: {way}" + (f", which is {word}." if word else ".")
 
 
-def _ordered(order: Order) -> list[str]:
+def _describe_order(order: Order) -> list[str]:
     """How many comparisons with the other rows come out as in the paper."""
     if not order.pairs:
         return []
@@ -59,8 +60,8 @@ def _ordered(order: Order) -> list[str]:
     return [f"Comparisons with the other rows: {listed}."]
 
 
-def _judged(entry: Entry, context: Context) -> str:
+def _name_judge(entry: Entry, context: Context) -> str:
     judge = entry.column.judge
-    if judge is None or not context.replaced(judge):
+    if judge is None or not context.is_replaced(judge):
         return ""
     return f"{context.judge(judge)} judges in the place of {judge.name}."

@@ -255,13 +255,13 @@ def _environment(context: Context) -> jinja2.Environment:
         "markdown": lambda text: Markup(MARKDOWN.render(text)),
         "slug": addresses.make_slug,
         "number": layout.number,
-        "printed": layout.printed,
+        "printed": layout.format_printed,
         "short": lambda value: "–" if value is None else f"{value:.4g}".replace("-", "−"),
         "fact": lambda value: f"{value:.6g}" if isinstance(value, float) else str(value),
         "anchor": lambda setting: f"from-{'-'.join(setting)}",
         "groupby_neighbors": lambda heads: [(group, len(places)) for group, places in layout.groups(heads)],
-        "stand_in": lambda name: latent_stand_ins.titled(name, name, context.latent_stand_ins),
-        "stand_in_mark": lambda method: latent_stand_ins.titled("", method, context.latent_stand_ins),
+        "stand_in": lambda name: latent_stand_ins.mark_title(name, name, context.latent_stand_ins),
+        "stand_in_mark": lambda method: latent_stand_ins.mark_title("", method, context.latent_stand_ins),
         "claim_address": lambda claim: addresses.of_claim(claim.paper, claim.name),
     }
     environment.globals["asset"] = lambda name: Markup(loader.get_source(environment, name)[0])

@@ -82,7 +82,7 @@ def _line(declared: Table, rows: list[Row], chunk: Sequence[Record], cells: Cell
     reason = reasons.pop() if len(reasons) == 1 and not any(entry.measured.seeds for entry in entries) else ""
     if reason:  # stands once, beside the label of the row
         entries = [replace(entry, measured=replace(entry.measured, reason="")) for entry in entries]
-    return Line(_row(rows, chunk[0]), tuple(entries), cells.facts(*keys), cells.refused(*keys), reason)
+    return Line(_row(rows, chunk[0]), tuple(entries), cells.facts(*keys), cells.count_refused(*keys), reason)
 
 
 def _row(rows: list[Row], first: Record) -> Row:
@@ -150,7 +150,7 @@ def _assertion(claim: Claim, lines: Sequence[Record]) -> Assertion:
         reason=first["reason"],
         margin=_number(first["margin"]),
         interval=_interval(first),
-        pairs=tuple((_compared(mine, "greater"), _compared(mine, "than")) for mine in pairs.values()),
+        pairs=tuple((_read_side(mine, "greater"), _read_side(mine, "than")) for mine in pairs.values()),
     )
 
 
@@ -161,7 +161,7 @@ def _side(line: Record, which: str) -> tuple[str, ...]:
     return tuple(line[f"{which}_{field}"] for field in SIDE)
 
 
-def _compared(lines: Sequence[Record], which: str) -> ComparedNumber:
+def _read_side(lines: Sequence[Record], which: str) -> ComparedNumber:
     fields: dict[str, Any] = dict(zip(SIDE, _side(lines[0], which), strict=True))
     spreads = [_number(line[f"{which}_spread"]) for line in lines]
     return ComparedNumber(

@@ -77,7 +77,7 @@ def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
     return chosen.groupby("identity", sort=False).head(settings.pictures) if settings.pictures else chosen
 
 
-def lesson(
+def collect_training_set(
     originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings, tested: Iterable[str]
 ) -> AttackerTrainingSet:
     """The lesson of the attackers' pictures in ``anonymized``; ``originals`` has their sources.
