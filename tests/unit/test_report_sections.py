@@ -14,8 +14,8 @@ from masquerade.papers.declarations import Column, Table
 from masquerade.papers.measured import Cells, Measured
 from masquerade.papers.ordering import Order
 from masquerade.papers.printed import Printed
-from masquerade.papers.report import addresses, comparison, reading, variants
-from masquerade.papers.table_result import Entry
+from masquerade.papers.report import numbers, reading, variants
+from masquerade.papers.tables import Entry
 from masquerade.params.slices import Slice
 from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, cell
 
@@ -135,7 +135,7 @@ class TestComparison:
         ],
     )
     def test_difference_has_the_sign_of_measured_minus_printed(self, place, difference, verdict):
-        assert (comparison.difference(place), comparison.verdict(place)) == (difference, verdict)
+        assert (numbers.difference(place), numbers.verdict(place)) == (difference, verdict)
 
     @pytest.mark.parametrize(
         ("place", "order", "words"),
@@ -153,7 +153,7 @@ class TestComparison:
         ],
     )  # fmt: skip
     def test_sentence_states_difference_and_order(self, place, order, words):
-        assert comparison.sentence(replace(place, order=order), "", CONTEXT) == words
+        assert numbers.sentence(replace(place, order=order), "", CONTEXT) == words
 
 
 class TestAddresses:
@@ -163,7 +163,7 @@ class TestAddresses:
         return self.RECORD | {"group": group, "column": column, "metric": metric, "judge": judge} | more
 
     def test_column_has_the_shortest_name_that_is_its_own(self):
-        names = addresses.of_table("falco/table1", [
+        names = numbers.list_addresses("falco/table1", [
             self.record("", "FID", "frechet_distance", "mobilenet_v2"),
             self.record("Face re-ID", "CASIA(%)", "re_identification_rate", "recognizer_a"),
             self.record("Rank-1", "CASIA(%)", "rank1_identification_rate", "recognizer_a"),
@@ -171,14 +171,14 @@ class TestAddresses:
         assert names == [f"falco/table1:falco/m_0:{name}" for name in ("fid", "face_re_id_casia", "rank_1_casia")]
 
     def test_attempts_of_one_method_have_different_addresses(self):
-        names = addresses.of_table("cao21/table3", [
+        names = numbers.list_addresses("cao21/table3", [
             self.record("", "PSNR", "psnr", attempt="recovered"), self.record("", "PSNR", "psnr", attempt="wrong"),
         ])  # fmt: skip
         assert names == ["cao21/table3:falco/m_0:psnr_recovered", "cao21/table3:falco/m_0:psnr_wrong"]
 
     def test_dataset_is_named_if_a_column_has_two(self):
         records = [self.record("", "FID", "fd", dataset=name) for name in ("hq", "wild")]
-        assert addresses.of_table("a/b", records) == ["a/b:falco/m_0:fid:hq", "a/b:falco/m_0:fid:wild"]
+        assert numbers.list_addresses("a/b", records) == ["a/b:falco/m_0:fid:hq", "a/b:falco/m_0:fid:wild"]
 
 
 class TestVariants:

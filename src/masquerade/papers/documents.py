@@ -11,7 +11,7 @@ from masquerade.papers import layout
 
 if TYPE_CHECKING:
     from masquerade.papers.declarations import Column
-    from masquerade.papers.table_result import Entry, Line, TableResult
+    from masquerade.papers.tables import Entry, Line, TableResult
 
 Grid = tuple[list[str], list[list[str]]]
 """(header, rows). Every row has as many cells as the header."""

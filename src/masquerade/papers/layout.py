@@ -12,7 +12,7 @@ from masquerade.papers.ordering import Order
 if TYPE_CHECKING:
     from masquerade.papers.context import Context
     from masquerade.papers.declarations import Column, Named, Row
-    from masquerade.papers.table_result import Entry, Line, TableResult
+    from masquerade.papers.tables import Entry, Line, TableResult
 
 NONE, SAME = "–", "the same"
 LEGEND = ["Column", "Metric", "In the paper", "Here", "Better", "Over", "Protocol"]

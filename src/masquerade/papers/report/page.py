@@ -15,10 +15,10 @@ from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Item, Table
 from masquerade.papers.measured import Cells
 from masquerade.papers.ordering import Order
-from masquerade.papers.report import addresses, boards, chain, comparison, reading
+from masquerade.papers.report import boards, chain, numbers, reading
 from masquerade.papers.report.chain import Files
 from masquerade.papers.report.variants import Methods, in_order
-from masquerade.papers.table_result import Entry, Line, TableResult
+from masquerade.papers.tables import Entry, Line, TableResult
 from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED
 from masquerade.params import sharing
 from masquerade.params.matrix import Setting
@@ -113,7 +113,7 @@ def report_table(declared: Table, csv: Path, cells: Cells, context: Context) -> 
     """A table from its declaration and its CSV file."""
     records = reading.records(csv.read_text(encoding="utf-8"))
     result = reading.table(declared, records, cells, context)
-    named = iter(zip(addresses.of_table(declared.key, records), records, strict=True))
+    named = iter(zip(numbers.list_addresses(declared.key, records), records, strict=True))
     places = tuple(
         tuple(_place(entry, *next(named), line.reason, context) for entry in line.entries) for line in result.lines
     )
@@ -145,9 +145,9 @@ def _place(entry: Entry, address: str, record: reading.Record, reason: str, cont
         entry=entry,
         address=address,
         setting=(record["dataset"], record["method"], record["variant"]),
-        sentence=comparison.sentence(entry, reason, context),
-        difference=comparison.difference(entry),
-        verdict=comparison.verdict(entry),
+        sentence=numbers.sentence(entry, reason, context),
+        difference=numbers.difference(entry),
+        verdict=numbers.verdict(entry),
         order=entry.order,
     )
 
@@ -253,7 +253,7 @@ def _environment(context: Context) -> jinja2.Environment:
     environment.filters |= {
         "inline": lambda text: Markup(MARKDOWN.renderInline(text)),
         "markdown": lambda text: Markup(MARKDOWN.render(text)),
-        "slug": addresses.make_slug,
+        "slug": numbers.make_slug,
         "number": layout.number,
         "printed": layout.format_printed,
         "short": lambda value: "–" if value is None else f"{value:.4g}".replace("-", "−"),
@@ -262,7 +262,7 @@ def _environment(context: Context) -> jinja2.Environment:
         "groupby_neighbors": lambda heads: [(group, len(places)) for group, places in layout.groups(heads)],
         "stand_in": lambda name: latent_stand_ins.mark_title(name, name, context.latent_stand_ins),
         "stand_in_mark": lambda method: latent_stand_ins.mark_title("", method, context.latent_stand_ins),
-        "claim_address": lambda claim: addresses.of_claim(claim.paper, claim.name),
+        "claim_address": lambda claim: numbers.address_of_claim(claim.paper, claim.name),
     }
     environment.globals["asset"] = lambda name: Markup(loader.get_source(environment, name)[0])
     return environment

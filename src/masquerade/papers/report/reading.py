@@ -12,7 +12,7 @@ from masquerade.papers.declarations import Column, Row, Table
 from masquerade.papers.measured import Cells, Measured
 from masquerade.papers.ordering import Order
 from masquerade.papers.printed import Printed
-from masquerade.papers.table_result import Entry, Line, TableResult
+from masquerade.papers.tables import Entry, Line, TableResult
 
 Record = Mapping[str, str]
 """One line of a CSV file."""
