@@ -314,7 +314,7 @@ def test_the_number_of_pictures_read_ahead_does_not_grow_with_the_dataset(hq, mo
             return map(work, items, contents)
 
     monkeypatch.setattr(published_dataset, "AHEAD", 1)
-    monkeypatch.setattr(published_dataset.pools, "beside", lambda workers: Pool())
+    monkeypatch.setattr(published_dataset.process, "open_pool", lambda workers: Pool())
     made = hq_set(hq, masks=False)
     assert len(list(made.records(SIZE, SEED, workers=2))) == 5
     assert held["most"] == 2

@@ -105,8 +105,8 @@ class PersonalKey:
 
     def of_faces(self, faces: Faces) -> list[bytes]:
         """The key of each face, by the columns `SALT` and `CHECK`: of the person or, with a salt, derived from both."""
-        keys = []
+        tried = []
         for salt, check in faces.index[[SALT, CHECK]].itertuples(index=False):
             key = self.key if check else self._of(keys.strip_line_ends(self._secret))
-            keys.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
-        return keys
+            tried.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
+        return tried
