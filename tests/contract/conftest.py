@@ -129,7 +129,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         if Path(__file__).parent in item.path.parents:
-            patch.setattr(deterministic, "replaced", lambda images: True)
+            patch.setattr(deterministic, "is_replaced", lambda images: True)
         return (yield)
 
 

@@ -231,7 +231,7 @@ def test_different_keys_give_different_pictures(workshop, faces, name):
 @pytest.mark.parametrize("name", RECOVERED_BY_KEY)
 def test_each_picture_is_recovered_with_its_own_key(workshop, anonymized, faces, name, monkeypatch):
     """The result for a picture does not depend on the keys of the other pictures of its batch."""
-    monkeypatch.setattr(deterministic, "replaced", lambda images: False)  # the matrices of a GPU round more
+    monkeypatch.setattr(deterministic, "is_replaced", lambda images: False)  # the matrices of a GPU round more
     method, own = workshop.method(name), keys(name, faces.ids)
     pictures = to_float(to_uint8(anonymized(name)[0]))
     together = method.recover(pictures, own)

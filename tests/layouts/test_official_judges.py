@@ -310,14 +310,14 @@ def test_cut_out_square_is_black_outside_the_picture():
 
 
 def test_peaks_at_the_border_are_not_moved():
-    from masquerade.networks.face_alignment import peaks
+    from masquerade.networks.face_alignment import find_peaks
 
     maps = torch.zeros(1, 2, 64, 64)
     maps[0, 0, 0, 63] = 1.0
     maps[0, 1, 5, 5] = 1.0
     maps[0, 1, 6, 5], maps[0, 1, 5, 4] = 0.2, 0.1
     expected = [[[63.5 / 64, 0.5 / 64], [(5.5 - 0.25) / 64, (5.5 + 0.25) / 64]]]
-    torch.testing.assert_close(peaks(maps), torch.tensor(expected))
+    torch.testing.assert_close(find_peaks(maps), torch.tensor(expected))
 
 
 def test_network_of_the_losses_counts_as_seen_in_training():

@@ -24,7 +24,7 @@ from masquerade.networks.inception_resnet import InceptionResnetV1
 from masquerade.networks.ir_se import IRSE, AdaFaceIR
 from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder
 from masquerade.networks.stylegan2 import CHANNELS, Generator
-from masquerade.networks.stylegan2_layers import NOISE_SEED, noise_maps
+from masquerade.networks.stylegan2_layers import NOISE_SEED, draw_noise_maps
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.training import torchscript, weight_files
@@ -395,7 +395,7 @@ def test_generator_of_256_draws_from_its_file(lab):
     w = generator.map(torch.randn(2000, 512, generator=torch.Generator().manual_seed(1))).mean(0)
     assert (w - generator.latent_avg).norm() < 0.2 * w.norm()
     assert "noises.noise_12" not in state["g_ema"], "as in the published file, so the noise is drawn from a seed"
-    assert torch.equal(generator.noises.noise_12, noise_maps(13, NOISE_SEED)[12])
+    assert torch.equal(generator.noises.noise_12, draw_noise_maps(13, NOISE_SEED)[12])
 
 
 @torch.inference_mode()

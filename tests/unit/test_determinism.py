@@ -48,11 +48,11 @@ ORIGINALS = {
     "reflected": lambda x, size: functional.pad(x, (3, 3, 3, 3), mode="reflect"),
 }
 OURS = {
-    "bilinear": deterministic.resized,
-    "bicubic": lambda x, size: deterministic.resized(x, size, "bicubic"),
-    "averaged": deterministic.averaged,
-    "area": deterministic.averaged,
-    "reflected": lambda x, size: deterministic.reflected(x, 3),
+    "bilinear": deterministic.resize,
+    "bicubic": lambda x, size: deterministic.resize(x, size, "bicubic"),
+    "averaged": deterministic.average,
+    "area": deterministic.average,
+    "reflected": lambda x, size: deterministic.reflect(x, 3),
 }
 FORBIDDEN = {
     "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "AdaptiveMaxPool2d", "AvgPool3d", "avg_pool3d",
@@ -64,7 +64,7 @@ MODES = {"area", "bicubic", "reflect"}
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
-    monkeypatch.setattr(deterministic, "replaced", lambda images: True)
+    monkeypatch.setattr(deterministic, "is_replaced", lambda images: True)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE, SQUARE])
@@ -102,9 +102,9 @@ def test_reflecting_convolution_is_that_of_pytorch(as_on_a_gpu):
 def test_matrices_are_exact_within_bfloat16(as_on_a_gpu):
     images = torch.rand(1, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     with torch.autocast("cpu", torch.bfloat16):
-        made = deterministic.resized(images, SMALL)
+        made = deterministic.resize(images, SMALL)
     torch.testing.assert_close(made, ORIGINALS["bilinear"](images, SMALL), rtol=0, atol=1e-6)
-    assert deterministic.averaged(images.bfloat16(), SMALL).dtype == torch.bfloat16
+    assert deterministic.average(images.bfloat16(), SMALL).dtype == torch.bfloat16
 
 
 def test_gpu_is_prepared_before_a_network_lies_on_it(monkeypatch):
@@ -116,12 +116,12 @@ def test_gpu_is_prepared_before_a_network_lies_on_it(monkeypatch):
         assert (torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark) == (True, False)
         assert (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32) == (False, False)
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
-        assert deterministic.replaced(torch.zeros(1).to(inputs.device()))
+        assert deterministic.is_replaced(torch.zeros(1).to(inputs.device()))
         seeding.declare_determinism(False)
         inputs.device()
         assert torch.get_deterministic_debug_mode() == 0
         assert torch.backends.cudnn.allow_tf32
-        assert not deterministic.replaced(torch.zeros(1).to(inputs.device()))
+        assert not deterministic.is_replaced(torch.zeros(1).to(inputs.device()))
 
 
 def test_processes_are_deterministic_by_default_and_jobs_inherit_the_knob(root, tmp_path, monkeypatch):
@@ -175,7 +175,7 @@ def test_operation_without_a_deterministic_version_is_named_with_its_caller_and_
     monkeypatch.setattr(deterministic, "_bilinear", refused)
     try:
         with pytest.raises(seeding.NondeterministicError) as error, seeding.explain_nondeterminism():
-            inputs.tensor(torch.zeros(1, 3, 8, 8).numpy(), 4, (0.5,) * 3, (0.5,) * 3)
+            inputs.to_tensor(torch.zeros(1, 3, 8, 8).numpy(), 4, (0.5,) * 3, (0.5,) * 3)
     finally:
         torch.set_deterministic_debug_mode("default")
     text = str(error.value)
@@ -240,7 +240,7 @@ LARGER = {
     "a generator of photographs": lambda images: MobileStyleGAN().synthesize(images.mean().expand(1, 14, 512)),
     "a recognizer of photographs": lambda images: ImageNetRecognizer("efficientnet_lite0", 64)(images),
     "a perceptual distance": lambda images: torch.cat(
-        [units.flatten() for units in lpips.units(loss_network(images.device), images)]
+        [units.flatten() for units in lpips.compute_units(loss_network(images.device), images)]
     ),
     "a discriminator of features": lambda images: torch.cat(
         Heads()(Projection(32)(sharpening.moved(images, np.random.default_rng(0)))), dim=1

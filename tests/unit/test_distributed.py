@@ -21,7 +21,7 @@ from masquerade.backbones.generator import training as _generator
 from masquerade.core import discovery, process
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.methods.fit import training as transformer
-from masquerade.networks.discriminators import deviation, group
+from masquerade.networks.discriminators import choose_group_size, compute_deviation
 from masquerade.params import overlays
 from masquerade.pipeline import launch
 from masquerade.training import checkpoints, distributed, loop
@@ -336,10 +336,10 @@ def test_noise_of_all_processes_equals_that_of_one_process(monkeypatch, count):
 def test_minibatch_deviation_of_a_share_equals_that_of_the_whole_batch(count, each, factor):
     """The condition of `check_batch` is sufficient: each group of the whole batch is in one process."""
     whole = torch.randn(count * each * factor, 3, 2, 2)
-    if len(whole) % (count * group(len(whole))):
+    if len(whole) % (count * choose_group_size(len(whole))):
         return
     for rank in range(count):
-        torch.testing.assert_close(deviation(whole[rank::count]), deviation(whole)[rank::count])
+        torch.testing.assert_close(compute_deviation(whole[rank::count]), compute_deviation(whole)[rank::count])
 
 
 @pytest.mark.parametrize(
@@ -375,10 +375,10 @@ def test_batch_that_cannot_be_shared_equally_is_refused(folder, monkeypatch, nam
 def test_published_generator_can_train_in_up_to_eight_processes(monkeypatch, batch, count, fits):
     monkeypatch.setattr(distributed, "count_processes", lambda: count)
     if fits:
-        distributed.check_batch(batch, "batch", together=group(batch))
+        distributed.check_batch(batch, "batch", together=choose_group_size(batch))
     else:
         with pytest.raises(ParameterError, match="a multiple of 64"):
-            distributed.check_batch(batch, "batch", together=group(batch))
+            distributed.check_batch(batch, "batch", together=choose_group_size(batch))
 
 
 def test_training_that_is_not_made_for_several_processes_is_refused(tmp_path, monkeypatch):

@@ -148,13 +148,13 @@ def test_test_pictures_without_landmarks_are_refused(originals, copied, tmp_path
 
 
 def test_detector_sees_the_same_views_of_the_test_pictures_for_every_seed(originals, copied, tmp_path, monkeypatch):
-    seen, original = [], downstream_utility.found
+    seen, original = [], downstream_utility.evaluate_detections
 
     def noted(answers, corners, size):
         seen.append(corners)
         return original(answers, corners, size)
 
-    monkeypatch.setattr(downstream_utility, "found", noted)
+    monkeypatch.setattr(downstream_utility, "evaluate_detections", noted)
     for seed in (0, 1):
         downstream_utility.learn_and_test(
             originals, copied, LANDMARKS, SHORT, tmp_path / f"{seed}", seed, 1, lambda *_: None

@@ -17,7 +17,7 @@ def test_module_is_written_for_the_installed_and_locked_version(root):
 
 def test_blocks_one_after_the_other_give_the_features_of_the_network():
     network = efficientnet_lite_internals.network(0)
-    blocks = efficientnet_lite_internals.blocks(network)
+    blocks = efficientnet_lite_internals.list_blocks(network)
     assert len(blocks) == 18  # the stem, 16 blocks, the head
     signal = images = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
@@ -30,7 +30,7 @@ def test_network_with_fewer_copies_gives_the_same_values():
     images = torch.rand(2, 3, 96, 96, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         expected = efficientnet_lite_internals.network(0).extract_features(images)
-        network = efficientnet_lite_internals.quick(efficientnet_lite_internals.network(0))
+        network = efficientnet_lite_internals.quicken(efficientnet_lite_internals.network(0))
         assert torch.equal(network.extract_features(images), expected)
     padded = [layer for layer in network.modules() if isinstance(layer, torch.nn.ZeroPad2d)]
     assert len(padded) == 5, "those with stride 2, whose padding is one-sided"

@@ -22,7 +22,7 @@ from masquerade.methods.deepprivacy.training import DeepPrivacyTask
 from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.methods.deepprivacy2.network import StyleUNet
 from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task
-from masquerade.networks.grid_detector import grid_targets
+from masquerade.networks.grid_detector import build_targets
 from masquerade.params import loading
 
 CIAGAN = ([32, 64, 128, 256, 256], [256, 128, 64, 32, 16], 1200, [256] * 4 + [512] * 3)
@@ -216,7 +216,7 @@ def test_mirrored_landmarks_mirror_the_keypoints():
 
 
 def test_grid_target_says_where_the_center_of_the_box_is():
-    target = grid_targets(torch.tensor([[16.0, 32.0, 48.0, 64.0]]), 64, 4)[0]
+    target = build_targets(torch.tensor([[16.0, 32.0, 48.0, 64.0]]), 64, 4)[0]
     assert target[0].nonzero().tolist() == [[3, 2]]
     np.testing.assert_allclose(target[1:, 3, 2], [0, 0, 0.5, 0.5])
     assert target[1:].isnan().sum() == 4 * 15

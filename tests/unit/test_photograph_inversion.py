@@ -186,7 +186,7 @@ def trained(folder):
     job = kit.job(folder, "inversion", CLS.needs, log=curve)
     backbone = knobs(refinement={**STEPS, "steps": 1})
     with pytest.MonkeyPatch.context() as patch, backward_nodes.differentiated() as nodes:
-        patch.setattr(deterministic, "replaced", lambda images: True)
+        patch.setattr(deterministic, "is_replaced", lambda images: True)
         backbone.train(job)
     return backbone, job, curve, nodes
 

@@ -81,7 +81,7 @@ def test_network_prepared_for_gradients_of_its_input_computes_the_same():
             layer.running_var.uniform_(0.5, 2.0)
         if isinstance(layer, torch.nn.PReLU):
             layer.weight.data.uniform_(-0.5, 1.5)
-    prepared = inputs.differentiated(copy.deepcopy(plain))
+    prepared = inputs.prepare_gradients(copy.deepcopy(plain))
     assert not any(isinstance(layer, torch.nn.PReLU) for layer in prepared.modules())
 
     def observed(network):

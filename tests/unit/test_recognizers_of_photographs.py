@@ -47,7 +47,7 @@ def archive(tmp_path):
 def published_stem(trunk):
     if trunk == "mobilenet_v2":
         return mobilenet_v2.network().features[0], mobilenet_v2.MEAN, mobilenet_v2.STD
-    stem = efficientnet_lite_internals.blocks(efficientnet_lite_internals.network(0))[0]
+    stem = efficientnet_lite_internals.list_blocks(efficientnet_lite_internals.network(0))[0]
     return stem, efficientnet_lite_internals.MEAN, efficientnet_lite_internals.STD
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 from masquerade.backbones.generator import layouts
 from masquerade.backbones.generator.adversarial import path_lengths
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.discriminators import Discriminator, deviation
+from masquerade.networks.discriminators import Discriminator, compute_deviation
 from masquerade.networks.stylegan2 import CHANNELS, Generator, in_channels_last
 from masquerade.networks.stylegan2_layers import ModulatedConv2d
 from masquerade.training import weight_files
@@ -254,9 +254,9 @@ def test_discriminator_scores_each_picture_and_uses_the_deviation_in_its_group()
     judged = Discriminator(32, SMALL)(torch.randn(4, 3, 32, 32))
     assert judged.shape == (4, 1)
     same = torch.ones(4, 2, 4, 4)
-    assert deviation(same).abs().max() < 1e-3
+    assert compute_deviation(same).abs().max() < 1e-3
     apart = torch.stack([torch.zeros(2, 4, 4), torch.full((2, 4, 4), 2.0)])
-    torch.testing.assert_close(deviation(apart), torch.ones(2, 1, 4, 4))  # deviation of 0 and 2
+    torch.testing.assert_close(compute_deviation(apart), torch.ones(2, 1, 4, 4))  # deviation of 0 and 2
 
 
 def test_path_length_is_that_of_the_jacobian(generator):

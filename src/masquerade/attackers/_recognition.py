@@ -21,7 +21,7 @@ from masquerade.backbones import loaded as loaded_backbone
 from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augmented
 from masquerade.core import seeding
 from masquerade.core.images import to_float
-from masquerade.networks.inputs import apply_in_batches, folded
+from masquerade.networks.inputs import apply_in_batches, fold_batch_norms
 from masquerade.networks.ir_se import ArcMargin
 from masquerade.training import checkpoints
 from masquerade.training.optimizers import Optimizers, warmup_cosine_share
@@ -79,7 +79,7 @@ def embedder(network: nn.Module) -> EmbeddingsOf:
 
 def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
     """The recognizer of a backbone that knows clear faces alone."""
-    return embedder(folded(loaded_backbone(backbone, {backbone: checkpoint})))
+    return embedder(fold_batch_norms(loaded_backbone(backbone, {backbone: checkpoint})))
 
 
 def load_recognizer(checkpoint: Path) -> EmbeddingsOf:

@@ -31,7 +31,7 @@ def resized(images: Tensor, size: tuple[int, ...]) -> Tensor:
         )
     if images.shape[-2:] == size:
         return images
-    return deterministic.resized(images, size)
+    return deterministic.resize(images, size)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.dlib_resnet import Affine, DlibResNet, merged
+from masquerade.networks.dlib_resnet import Affine, DlibResNet, merge_affine
 
 VERSION = 2
 
@@ -38,7 +38,7 @@ def load(path: Path) -> DlibResNet:
             for part, value in zip(parts, values.split([part.numel() for part in parts]), strict=True):
                 part.copy_(value.view(part.shape[::-1]).T if isinstance(layer, nn.Linear) else value.view(part.shape))
         position = start + 4 * count
-    merged(network.eval().requires_grad_(False))
+    merge_affine(network.eval().requires_grad_(False))
     return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 

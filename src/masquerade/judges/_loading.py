@@ -12,7 +12,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import apply_in_batches, folded, pixels, place
+from masquerade.networks.inputs import apply_in_batches, fold_batch_norms, place, to_pixels
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +36,7 @@ class TrainedJudge(Judge):
         (name,) = self.needs
         if name not in backbones:
             raise CheckpointError(f"The judge '{name}' needs the checkpoint of the backbone '{name}': build it first.")
-        self._network = place(folded(discovery.load("backbones", name).load(backbones[name])))
+        self._network = place(fold_batch_norms(discovery.load("backbones", name).load(backbones[name])))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
@@ -85,6 +85,6 @@ def cut(images: np.ndarray, crop: tuple[int, int, int, int], side: int) -> np.nd
     return np.stack(
         [
             cv2.resize(picture[top:bottom, left:right], (side, side), interpolation=flag)
-            for picture in pixels(images, WHOLE)
+            for picture in to_pixels(images, WHOLE)
         ]
     )

@@ -11,7 +11,7 @@ from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.judges._loading import TrainedJudge
 from masquerade.networks.age_gender import SIDE, AgeAndGender
-from masquerade.networks.inputs import device, pixels
+from masquerade.networks.inputs import device, to_pixels
 
 
 class AgeGender(Judge):
@@ -33,7 +33,7 @@ class AgeGender(Judge):
         self.networks = AgeAndGender()
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        age, male = self.networks.measure(pixels(images, SIDE))
+        age, male = self.networks.measure(to_pixels(images, SIDE))
         return {"age": age, "male": male}
 
 

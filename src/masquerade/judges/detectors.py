@@ -10,7 +10,7 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, pixels, place
+from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, place, to_pixels
 
 HAAR_SIDE = 96
 HAAR_LEAST = 3 * HAAR_SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
@@ -44,7 +44,7 @@ class Haar(Judge):
         import cv2
 
         boxes = np.full((len(images), 4), np.nan, dtype=np.float32)
-        for row, picture in enumerate(pixels(images, HAAR_SIDE)):
+        for row, picture in enumerate(to_pixels(images, HAAR_SIDE)):
             gray = cv2.equalizeHist(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY))
             faces = self._cascade.detectMultiScale(gray, SCALE_STEP, NEIGHBORS, minSize=(HAAR_LEAST, HAAR_LEAST))
             if len(faces):
@@ -114,7 +114,7 @@ class Mtcnn(Judge):
         return apply_in_batches(self._measure, MTCNN_AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        boxes, points = self._detect(np.stack(pixels(images, MTCNN_SIDE)), MTCNN_LEAST)
+        boxes, points = self._detect(np.stack(to_pixels(images, MTCNN_SIDE)), MTCNN_LEAST)
         quantities = {
             "detected": np.zeros(len(images), dtype=bool),
             "box": np.full((len(images), 4), np.nan, dtype=np.float32),
@@ -174,7 +174,7 @@ class FaceAlignment(Judge):
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
 
-        pictures = np.stack(pixels(images, FAN_SIDE))
+        pictures = np.stack(to_pixels(images, FAN_SIDE))
         batch = torch.from_numpy(np.ascontiguousarray(pictures[..., ::-1].transpose(0, 3, 1, 2))).float().to(device())
         boxes, scores = self._detector(batch)
         best = scores.argmax(dim=1)
@@ -193,12 +193,12 @@ class FaceAlignment(Judge):
         """uint8 RGB (M, S, S, 3) and boxes (M, 4) -> landmarks (M, 68, 2) in pixels; the first pixel spans 0 to 1."""
         import torch
 
-        from masquerade.networks.face_alignment import peaks
+        from masquerade.networks.face_alignment import find_peaks
 
         squares = np.stack([square(box) for box in boxes])
         faces = np.stack([cut_out(*pair) for pair in zip(pictures, squares, strict=True)])
         batch = torch.from_numpy(faces.transpose(0, 3, 1, 2).astype(np.float32) / 255.0).to(device())
-        return squares[:, None, :2] + peaks(self._landmarks(batch)).cpu().numpy() * squares[:, None, 2:]
+        return squares[:, None, :2] + find_peaks(self._landmarks(batch)).cpu().numpy() * squares[:, None, 2:]
 
 
 def square(box: np.ndarray) -> np.ndarray:

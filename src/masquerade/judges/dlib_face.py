@@ -12,7 +12,7 @@ from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.networks.dlib_models import DETECTOR_SIDE, face_recognizer, frontal_face_detector, landmark_predictor
-from masquerade.networks.inputs import device, pixels, place
+from masquerade.networks.inputs import device, place, to_pixels
 
 if TYPE_CHECKING:
     from masquerade.networks.dlib_resnet import DlibResNet
@@ -79,7 +79,9 @@ class DlibFace(Judge):
             "landmarks": np.full((len(images), 136), np.nan, dtype=np.float32),
         }
         chips = []
-        for row, (picture, scanned) in enumerate(zip(pixels(images, SIDE), pixels(images, DETECTOR_SIDE), strict=True)):
+        for row, (picture, scanned) in enumerate(
+            zip(to_pixels(images, SIDE), to_pixels(images, DETECTOR_SIDE), strict=True)
+        ):
             boxes, _, _ = self._detector.run(scanned, 0, 0.0)  # best score first
             box = self._aligned_box
             if boxes:

@@ -12,8 +12,8 @@ from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.judges._loading import PublishedJudge
 from masquerade.networks import lpips
-from masquerade.networks.efficientnet_lite_internals import MEAN, STD, quick_network
-from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, pictures_at_once, place, tensor
+from masquerade.networks.efficientnet_lite_internals import MEAN, STD, load_quick_network
+from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, pictures_at_once, place, to_tensor
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 
 if TYPE_CHECKING:
@@ -102,13 +102,13 @@ class EfficientnetLite0(Judge):
 
     def __init__(self, params: Params, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
-        self._network: Any = place(quick_network(0))
+        self._network: Any = place(load_quick_network(0))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         return apply_in_batches(self._measure, pictures_at_once(self.params.size), images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        signal = tensor(images, self.params.size, MEAN, STD).to(device())
+        signal = to_tensor(images, self.params.size, MEAN, STD).to(device())
         activations = self._network.extract_features(signal)
         return {"features": activations.mean(dim=(2, 3)).cpu().numpy()}
 

@@ -80,7 +80,7 @@ class Falco(Method):
         from masquerade.methods.latent import fakes
         from masquerade.methods.latent.codes import Codes
         from masquerade.methods.latent.space import LatentSpace
-        from masquerade.networks.inputs import differentiated
+        from masquerade.networks.inputs import prepare_gradients
         from masquerade.networks.w_space import PNSpace
         from masquerade.training import precision
 
@@ -90,8 +90,8 @@ class Falco(Method):
         assert resources.fakes is not None
         self._fakes = fakes.load_fakes(resources.fakes, self._space)
         self._normal = PNSpace(self._fakes.codes.to(self._space.device)) if params.small_scale.fake_weight else None
-        self._identity = differentiated(loaded("identity", resources.backbones))
-        differentiated(self._space.semantics.network.visual)
+        self._identity = prepare_gradients(loaded("identity", resources.backbones))
+        prepare_gradients(self._space.semantics.network.visual)
         arithmetic = params.arithmetic
         device = self._space.device
         if device.type == "cpu" or (arithmetic and arithmetic.channels_last and not precision.is_exact(device)):

@@ -36,7 +36,7 @@ class AgeAndGender:
         """N faces, uint8 (SIDE, SIDE, 3) each -> age in whole years, and the probability of "male": float32 (N,)."""
         shapes = [self.landmarks(picture, self._box) for picture in pictures]
         return (
-            whole_years(self.ages.probabilities(pictures, shapes), self._years),
+            round_years(self.ages.probabilities(pictures, shapes), self._years),
             male_probability(self.genders.probabilities(pictures, shapes)),
         )
 
@@ -68,7 +68,7 @@ class _Network:
             return self._session.run(None, {self._input: np.ascontiguousarray(signal.transpose(0, 3, 1, 2))})[0]
 
 
-def whole_years(probabilities: np.ndarray, years: np.ndarray) -> np.ndarray:
+def round_years(probabilities: np.ndarray, years: np.ndarray) -> np.ndarray:
     """The expected age, rounded: probabilities (N, 81) of classes of ``years`` (81,) -> float32 (N,).
 
     As in the package, the sum is taken in the order of the classes, in float32.

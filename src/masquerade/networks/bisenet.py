@@ -51,10 +51,10 @@ class ResNet18(nn.Module):
         self.conv1 = nn.Conv2d(3, width, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(width)
         self.maxpool = nn.MaxPool2d(3, 2, 1) if stride == 8 else nn.Identity()
-        self.layer1 = _layer(width, width, 1)
-        self.layer2 = _layer(width, 2 * width, 1 if stride == 2 else 2)
-        self.layer3 = _layer(2 * width, 4 * width, 2)
-        self.layer4 = _layer(4 * width, 8 * width, 2)
+        self.layer1 = _build_layer(width, width, 1)
+        self.layer2 = _build_layer(width, 2 * width, 1 if stride == 2 else 2)
+        self.layer3 = _build_layer(2 * width, 4 * width, 2)
+        self.layer4 = _build_layer(4 * width, 8 * width, 2)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         fine = self.layer2(self.layer1(self.maxpool(self.bn1(self.conv1(images)).relu())))
@@ -147,19 +147,19 @@ class BiSeNet(nn.Module):
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         feat8, up8, up16 = self.cp(images)
         map8, map16, map32 = self.conv_out(self.ffm(feat8, up8)), self.conv_out16(up8), self.conv_out32(up16)
-        return _enlarged(map8, images), _enlarged(map16, images), _enlarged(map32, images)
+        return _enlarge(map8, images), _enlarge(map16, images), _enlarge(map32, images)
 
     def answer(self, images: Tensor) -> Tensor:
         """The first of the three logits only."""
         feat8, up8, _ = self.cp(images)
-        return _enlarged(self.conv_out(self.ffm(feat8, up8)), images)
+        return _enlarge(self.conv_out(self.ffm(feat8, up8)), images)
 
 
-def _enlarged(maps: Tensor, images: Tensor) -> Tensor:
+def _enlarge(maps: Tensor, images: Tensor) -> Tensor:
     """``maps`` at the size of ``images``, in channels-last order: on a CPU an eighth of the time."""
     maps = maps.contiguous(memory_format=torch.channels_last)
     return interpolate(maps, images.shape[2:], mode="bilinear", align_corners=True)
 
 
-def _layer(inputs: int, outputs: int, stride: int) -> nn.Sequential:
+def _build_layer(inputs: int, outputs: int, stride: int) -> nn.Sequential:
     return nn.Sequential(BasicBlock(inputs, outputs, stride), BasicBlock(outputs, outputs, 1))

@@ -18,19 +18,19 @@ Operation = Callable[[Tensor, tuple[int, ...]], Tensor]
 """An operation on pictures (N, C, H, W) for a size (H', W'), linear, and deterministic into rows and columns."""
 
 
-def resized(images: Tensor, size: tuple[int, ...], mode: str = "bilinear") -> Tensor:
+def resize(images: Tensor, size: tuple[int, ...], mode: str = "bilinear") -> Tensor:
     """(N, C, H, W) -> (N, C, *size), antialiased. ``mode``: bilinear or bicubic."""
-    return _applied(_bicubic if mode == "bicubic" else _bilinear, images, size)
+    return _apply(_bicubic if mode == "bicubic" else _bilinear, images, size)
 
 
-def averaged(images: Tensor, size: tuple[int, ...]) -> Tensor:
+def average(images: Tensor, size: tuple[int, ...]) -> Tensor:
     """(N, C, H, W) -> (N, C, *size): means of areas, PyTorch's adaptive average pooling."""
-    return _applied(_area, images, size)
+    return _apply(_area, images, size)
 
 
-def reflected(images: Tensor, margin: int) -> Tensor:
+def reflect(images: Tensor, margin: int) -> Tensor:
     """(N, C, H, W) -> (N, C, H + 2 margin, W + 2 margin): mirrored at the edges, whose pixels are not repeated."""
-    if not replaced(images):
+    if not is_replaced(images):
         return functional.pad(images, (margin,) * 4, mode="reflect")
     for axis in (-2, -1):
         before, after = (images.narrow(axis, at, margin) for at in (1, images.shape[axis] - 1 - margin))
@@ -39,7 +39,7 @@ def reflected(images: Tensor, margin: int) -> Tensor:
 
 
 class ReflectedConv2d(nn.Conv2d):
-    """A convolution with an odd ``kernel`` of pictures that are `reflected` by half of it.
+    """A convolution with an odd ``kernel`` of pictures that are `reflect` by half of it.
 
     Its results and its tensors are those of ``nn.Conv2d(..., padding=kernel // 2, padding_mode="reflect")``.
     """
@@ -49,26 +49,26 @@ class ReflectedConv2d(nn.Conv2d):
         self.margin = kernel // 2
 
     def forward(self, input: Tensor) -> Tensor:
-        return super().forward(reflected(input, self.margin))
+        return super().forward(reflect(input, self.margin))
 
 
-def replaced(images: Tensor) -> bool:
+def is_replaced(images: Tensor) -> bool:
     """Whether the operations of PyTorch are replaced: on a GPU, in a deterministic process."""
     return images.device.type != "cpu" and torch.are_deterministic_algorithms_enabled()
 
 
-def _applied(operation: Operation, images: Tensor, size: tuple[int, ...]) -> Tensor:
-    if not replaced(images):
+def _apply(operation: Operation, images: Tensor, size: tuple[int, ...]) -> Tensor:
+    if not is_replaced(images):
         return operation(images, size)
     dtype = torch.promote_types(images.dtype, torch.float32)
     sides = zip(images.shape[-2:], size, strict=True)
-    rows, columns = (_matrix(operation, side, made, dtype).to(images.device) for side, made in sides)
+    rows, columns = (_build_matrix(operation, side, made, dtype).to(images.device) for side, made in sides)
     with precision.without_bfloat16(images.device):
         return (rows @ images.to(dtype) @ columns.T).to(images.dtype)
 
 
 @lru_cache(maxsize=64)
-def _matrix(operation: Operation, side: int, made: int, dtype: torch.dtype) -> Tensor:
+def _build_matrix(operation: Operation, side: int, made: int, dtype: torch.dtype) -> Tensor:
     """The matrix (made, side) of an operation on columns of ``side`` pixels, on the processor."""
     with torch.inference_mode(False), torch.no_grad():
         return operation(torch.eye(side, dtype=dtype, device="cpu")[None, None], (made, side))[0, 0]

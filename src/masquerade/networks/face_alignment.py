@@ -59,7 +59,7 @@ class S3FD(nn.Module):
             score = getattr(self, f"{layer}_mbox_conf")(features)
             score = torch.cat([score[:, :-1].amax(dim=1, keepdim=True), score[:, -1:]], dim=1)
             scores.append(score.softmax(dim=1)[:, 1].flatten(1))
-            boxes.append(decoded(getattr(self, f"{layer}_mbox_loc")(features), stride=4 * 2**number))
+            boxes.append(decode_boxes(getattr(self, f"{layer}_mbox_loc")(features), stride=4 * 2**number))
         return torch.cat(boxes, dim=1), torch.cat(scores, dim=1)
 
     def features(self, images: Tensor) -> dict[str, Tensor]:
@@ -79,7 +79,7 @@ class S3FD(nn.Module):
         return inputs
 
 
-def decoded(offsets: Tensor, stride: int) -> Tensor:
+def decode_boxes(offsets: Tensor, stride: int) -> Tensor:
     """Offsets (N, 4, h, w) from the anchors of a detection layer -> boxes (N, h w, 4) in pixels."""
     _, _, height, width = offsets.shape
     x = (torch.arange(width, device=offsets.device) + 0.5) * stride
@@ -170,7 +170,7 @@ class FAN(nn.Module):
         return maps
 
 
-def peaks(maps: Tensor) -> Tensor:
+def find_peaks(maps: Tensor) -> Tensor:
     """Heat maps (N, P, S, S) -> x, y (N, P, 2) of their maxima as shares of the side.
 
     A maximum that is not at the edge is moved by a quarter of a cell towards its higher neighbor, in x and in y (Bulat

@@ -37,7 +37,7 @@ class GridDetector(nn.Module):
         return self.layers(images)
 
 
-def grid_targets(corners: Tensor, size: int, cells: int) -> Tensor:
+def build_targets(corners: Tensor, size: int, cells: int) -> Tensor:
     """What a detector should say of boxes (N, 4), left, top, right, bottom in pixels: (N, 5, cells, cells).
 
     The first channel is 1 in the cell with the center of the face, else 0; the others are NaN but in that cell.
@@ -53,7 +53,7 @@ def grid_targets(corners: Tensor, size: int, cells: int) -> Tensor:
     return targets
 
 
-def views(draw: np.random.Generator, images: np.ndarray, corners: np.ndarray) -> tuple[Tensor, np.ndarray]:
+def draw_views(draw: np.random.Generator, images: np.ndarray, corners: np.ndarray) -> tuple[Tensor, np.ndarray]:
     """Pictures, shifted, scaled and half of them mirrored, and their boxes: (N, 3, S, S) on `device`, and int (N, 4).
 
     ``images``: float32 (N, 3, S, S), square. ``corners``: their boxes, int (N, 4): left, top, right, bottom in pixels.
@@ -78,7 +78,7 @@ def views(draw: np.random.Generator, images: np.ndarray, corners: np.ndarray) ->
     return seen, np.clip(np.rint(moved).astype(int), 0, size)
 
 
-def detection(answers: Tensor, targets: Tensor) -> Tensor:
+def detection_loss(answers: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy of the scores of all cells, and twice the smooth L1 distance of the boxes where they are known.
 
     ``answers``, ``targets`` (N, 5, s, s); scores of targets are probabilities; unknown boxes are NaN.
@@ -88,7 +88,7 @@ def detection(answers: Tensor, targets: Tensor) -> Tensor:
     return scores + BOXES * smooth_l1_loss(answers[:, 1:][known], targets[:, 1:][known])
 
 
-def found(answers: Tensor, corners: Tensor, size: int) -> tuple[Tensor, Tensor]:
+def evaluate_detections(answers: Tensor, corners: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Whether the largest score is in the cell with the center of the face, bool (N,), and the overlap, float (N,).
 
     ``answers`` (N, 5, s, s), true ``corners`` (N, 4) in pictures of ``size`` pixels a side. The overlap of the true box

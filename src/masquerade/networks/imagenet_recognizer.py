@@ -21,7 +21,7 @@ class ImageNetRecognizer(nn.Module):
     def __init__(self, trunk: Trunk, size: int):
         super().__init__()
         self.trunk: Trunk = trunk
-        self.blocks = _untrained(trunk, size)
+        self.blocks = _build_untrained(trunk, size)
         side = -(-size // STRIDE)
         self.output_layer = nn.Sequential(
             nn.BatchNorm2d(CHANNELS),
@@ -41,11 +41,11 @@ class ImageNetRecognizer(nn.Module):
 
     def start_from_imagenet(self) -> None:
         """Give the blocks ImageNet's weights, for pictures in [-1, 1]. Raises CheckpointError without the package."""
-        published, mean, std = _published(self.trunk)
+        published, mean, std = _load_imagenet(self.trunk)
         self.blocks.load_state_dict(dict(_for_own_range(published.state_dict(), mean, std)))
 
 
-def _untrained(trunk: Trunk, size: int) -> nn.Sequential:
+def _build_untrained(trunk: Trunk, size: int) -> nn.Sequential:
     if trunk == "mobilenet_v2":
         from masquerade.networks import torchvision_internals
 
@@ -58,7 +58,7 @@ def _untrained(trunk: Trunk, size: int) -> nn.Sequential:
     return _trunk_of_efficientnet(EfficientNet.from_name("efficientnet-lite0", image_size=size))
 
 
-def _published(trunk: Trunk) -> tuple[nn.Sequential, tuple[float, ...], tuple[float, ...]]:
+def _load_imagenet(trunk: Trunk) -> tuple[nn.Sequential, tuple[float, ...], tuple[float, ...]]:
     """The blocks with ImageNet's weights, and mean and deviation of the pictures in [0, 1] that they learned."""
     if trunk == "mobilenet_v2":
         from masquerade.networks import mobilenet_v2
@@ -77,7 +77,7 @@ def _published(trunk: Trunk) -> tuple[nn.Sequential, tuple[float, ...], tuple[fl
 def _trunk_of_efficientnet(network: nn.Module) -> nn.Sequential:
     from masquerade.networks import efficientnet_lite_internals
 
-    return nn.Sequential(*efficientnet_lite_internals.blocks(network)[:-1])
+    return nn.Sequential(*efficientnet_lite_internals.list_blocks(network)[:-1])
 
 
 def _for_own_range(

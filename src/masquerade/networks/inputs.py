@@ -43,7 +43,7 @@ def place(network: Network) -> Network:
     return network.to(device())
 
 
-def folded(network: "torch.nn.Module") -> "torch.nn.Module":
+def fold_batch_norms(network: "torch.nn.Module") -> "torch.nn.Module":
     """Merge each batch normalization of a frozen network into the convolution right before it.
 
     The output stays the same except for rounding, and MobileNetV2 takes half of the time. Do not train the network
@@ -60,8 +60,8 @@ def folded(network: "torch.nn.Module") -> "torch.nn.Module":
     return network
 
 
-def differentiated(network: "torch.nn.Module") -> "torch.nn.Module":
-    """A frozen network, prepared for gradients of its input: `folded`, channels last, and with `FixedPReLU`.
+def prepare_gradients(network: "torch.nn.Module") -> "torch.nn.Module":
+    """A frozen network, prepared for gradients of its input: `fold_batch_norms`, channels last, and with `FixedPReLU`.
 
     Output and gradient stay the same except for rounding. Changes ``network`` and returns it.
     """
@@ -69,7 +69,7 @@ def differentiated(network: "torch.nn.Module") -> "torch.nn.Module":
 
     from masquerade.networks.ir_se import FixedPReLU
 
-    for parent in folded(network).modules():
+    for parent in fold_batch_norms(network).modules():
         for name, layer in list(parent.named_children()):
             if isinstance(layer, torch.nn.PReLU):
                 setattr(parent, name, FixedPReLU(layer))
@@ -129,7 +129,7 @@ def zero_for_denormals() -> Iterator[None]:
         torch.set_flush_denormal(False)
 
 
-def pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
+def to_pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
     """float32 (N, 3, H, W) in [-1, 1] -> N pictures uint8 RGB (side, side, 3), contiguous.
 
     A picture is first rounded to 8 bits, as in an archive, and then enlarged by cubic or reduced by area interpolation.
@@ -143,7 +143,7 @@ def pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
     return [cv2.resize(picture, (side, side), interpolation=flag) for picture in pictures]
 
 
-def tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[float, ...]) -> "torch.Tensor":
+def to_tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[float, ...]) -> "torch.Tensor":
     """float32 (N, 3, H, W) in [-1, 1] -> tensor (N, 3, side, side) of ([0, 1] picture - mean) / std, RGB, on the CPU.
 
     Resampled by anti-aliased bilinear interpolation, as in torchvision's evaluation transforms.
@@ -154,5 +154,5 @@ def tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[fl
 
     unit = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32)).add(1.0).div(2.0)
     if unit.shape[-2:] != (side, side):
-        unit = deterministic.resized(unit, (side, side))
+        unit = deterministic.resize(unit, (side, side))
     return (unit - torch.tensor(mean).view(3, 1, 1)) / torch.tensor(std).view(3, 1, 1)

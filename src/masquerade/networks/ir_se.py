@@ -182,10 +182,10 @@ class ArcMargin(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """(N, embedding), (N,) -> logits (N, classes)."""
         cosine = functional.linear(functional.normalize(embeddings), functional.normalize(self.weight))
-        return margin_logits(cosine, labels, self.scale, self.margin)
+        return compute_margin_logits(cosine, labels, self.scale, self.margin)
 
 
-def margin_logits(cosine: Tensor, labels: Tensor, scale: float, margin: float) -> Tensor:
+def compute_margin_logits(cosine: Tensor, labels: Tensor, scale: float, margin: float) -> Tensor:
     """Cosines of embeddings and class centers (N, classes), labels (N,) -> ArcFace's logits (N, classes)."""
     true = cosine.gather(1, labels[:, None]).clamp(-1 + 1e-7, 1 - 1e-7)
     angle, added = true.acos(), torch.tensor(margin)

@@ -74,8 +74,8 @@ class GradualStyleEncoder(nn.Module):
             if number in self.ends:
                 kept.append(x)
         fine, middle, coarse = kept
-        p2 = enlarged(coarse, like=middle) + self.latlayer1(middle)
-        p1 = enlarged(p2, like=fine) + self.latlayer2(fine)
+        p2 = enlarge(coarse, like=middle) + self.latlayer1(middle)
+        p1 = enlarge(p2, like=fine) + self.latlayer2(fine)
         return [coarse, p2, p1]
 
     def codes(self, images: Tensor, layers: int) -> list[Tensor]:
@@ -99,7 +99,7 @@ class Encoder4Editing(GradualStyleEncoder):
         return torch.stack(codes, dim=1)
 
 
-def enlarged(x: Tensor, like: Tensor) -> Tensor:
+def enlarge(x: Tensor, like: Tensor) -> Tensor:
     """``x`` at the size of the map ``like``: bilinear with aligned corners, as in the published encoders."""
     return functional.interpolate(x, size=like.shape[-2:], mode="bilinear", align_corners=True)
 

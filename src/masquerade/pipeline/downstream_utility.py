@@ -21,7 +21,13 @@ from masquerade.core.annotations import compute_boxes
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import FaceArchive, Faces, to_float
 from masquerade.core.people import sort_by_hash
-from masquerade.networks.grid_detector import GridDetector, detection, found, grid_targets, views
+from masquerade.networks.grid_detector import (
+    GridDetector,
+    build_targets,
+    detection_loss,
+    draw_views,
+    evaluate_detections,
+)
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.params.protocols import UtilitySettings
 from masquerade.training import loop
@@ -56,10 +62,10 @@ class DetectorTask:
         """One update. Returns the loss."""
         draw = seeding.make_generator(self.seed, "views", step)
         rows = draw.integers(len(self.learned.pictures), size=self.settings.detector_batch)
-        images, corners = views(draw, to_float(self.learned.pictures[rows]), self.learned.corners[rows])
+        images, corners = draw_views(draw, to_float(self.learned.pictures[rows]), self.learned.corners[rows])
         answers = self.detector(images)
-        truth = grid_targets(torch.from_numpy(corners).float().to(images), images.shape[-1], answers.shape[-1])
-        loss = detection(answers, truth)
+        truth = build_targets(torch.from_numpy(corners).float().to(images), images.shape[-1], answers.shape[-1])
+        loss = detection_loss(answers, truth)
         self.optimizers["all"].descend(loss, cooldown_share(step, self.settings.detector_steps, COOLDOWN))
         return {"detection": loss.item()}
 
@@ -171,9 +177,9 @@ def _tested(
 ) -> pd.DataFrame:
     images, size = to_float(test.pictures), test.pictures.shape[1]
     points = apply_in_batches(landmarker.eval(), AT_ONCE, images)
-    moved, corners = views(seeding.make_generator(0, "twins", "test"), images, test.corners)
+    moved, corners = draw_views(seeding.make_generator(0, "twins", "test"), images, test.corners)
     answers = apply_in_batches(detector.eval(), AT_ONCE, moved)
-    right, overlap = found(answers, torch.from_numpy(corners), size)
+    right, overlap = evaluate_detections(answers, torch.from_numpy(corners), size)
     columns: dict[str, np.ndarray | Tensor] = {
         "landmark_error": normalized_mean_error(points.numpy(), test.landmarks),
         "found": right,

@@ -129,6 +129,6 @@ def load_code() -> None:
     for room in ("backbones", "judges", "methods", "attackers", "metrics"):
         for name in discovery.list_names(room):
             discovery.load(room, name)
-    mobilenet_v2.folded_network()
-    efficientnet_lite_internals.quick_network(0)
+    mobilenet_v2.load_folded_network()
+    efficientnet_lite_internals.load_quick_network(0)
     process.limit_threads(1)

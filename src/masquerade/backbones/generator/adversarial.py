@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from masquerade.backbones.generator import AdversarialSettings
 from masquerade.core import seeding
-from masquerade.networks.discriminators import Discriminator, group
+from masquerade.networks.discriminators import Discriminator, choose_group_size
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import distributed
 
@@ -37,7 +37,7 @@ class Adversarial:
         self, settings: AdversarialSettings, generator: Generator, channels: list[int], pictures: Tensor, seed: int
     ):
         knob = "backbones.generator.adversarial.batch"
-        distributed.check_batch(settings.batch, knob, together=group(settings.batch))
+        distributed.check_batch(settings.batch, knob, together=choose_group_size(settings.batch))
         if settings.path_length:
             distributed.check_batch(path_length_count(settings.batch), f"the batch of the path length (half of {knob})")
         self.settings, self.generator, self.pictures, self.seed = settings, generator, pictures, seed

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from masquerade.core.errors import CheckpointError
-from masquerade.networks.stylegan2_layers import NOISE_SEED, TAPS, noise_maps
+from masquerade.networks.stylegan2_layers import NOISE_SEED, TAPS, draw_noise_maps
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def rosinality(content: Mapping, path: Path) -> State:
     """
     state = dict(content["g_ema"])
     if not any(name.startswith("noises.") for name in state):
-        drawn = noise_maps(sum(name.endswith(".noise.weight") for name in state), NOISE_SEED)
+        drawn = draw_noise_maps(sum(name.endswith(".noise.weight") for name in state), NOISE_SEED)
         logger.info("%s holds no fixed noise: %d maps are drawn from seed %d", path, len(drawn), NOISE_SEED)
         state |= {f"noises.noise_{layer}": noise for layer, noise in enumerate(drawn)}
     if "latent_avg" in content:

@@ -16,7 +16,7 @@ from masquerade.backbones.generator import GeneratorSettings, SharpeningSettings
 from masquerade.backbones.generator.reconstruction import COOLDOWN, WARMUP, Examples, Prior, Weights, decoding_losses
 from masquerade.core import seeding
 from masquerade.networks import deterministic
-from masquerade.networks.discriminators import Discriminator, Heads, Projection, group
+from masquerade.networks.discriminators import Discriminator, Heads, Projection, choose_group_size
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import distributed, precision
 from masquerade.training.optimizers import cooldown_share
@@ -29,7 +29,7 @@ class Sharpening:
 
     def __init__(self, params: GeneratorSettings, generator: Generator, examples: Examples, seed: int):
         settings = params.sharpening
-        together = 1 if settings.projected else group(settings.batch)
+        together = 1 if settings.projected else choose_group_size(settings.batch)
         distributed.check_batch(settings.batch, "backbones.generator.sharpening.batch", together=together)
         self.params, self.settings, self.generator, self.examples = params, settings, generator, examples
         self.seed = seed
@@ -177,7 +177,7 @@ def moved(images: Tensor, draw: np.random.Generator) -> Tensor:
         np.float32
     )
     down, right = draw.integers(0, 2 * SHIFT + 1, 2)
-    padded = deterministic.reflected(images, SHIFT)
+    padded = deterministic.reflect(images, SHIFT)
     return padded[..., down : down + size, right : right + size] + distributed.select_rows(torch.from_numpy(light)).to(
         images
     )

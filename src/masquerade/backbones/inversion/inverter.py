@@ -59,7 +59,7 @@ class Inverter(nn.Module):
         start = self.latent_avg if self.linear is None else self.linear(images)[:, None]
         size = self.encoder.size
         if images.shape[-2:] != (size, size):
-            images = deterministic.resized(images, (size, size))
+            images = deterministic.resize(images, (size, size))
         options = {} if stage is None else {"stage": stage}
         return start + self.encoder(images, **options)
 
@@ -150,7 +150,7 @@ def refined(
         codes = codes.detach().clone().requires_grad_(True)
         optimizer = torch.optim.Adam([codes], betas=BETAS)
         parts = [slice(first, first + AT_ONCE) for first in range(0, len(codes), AT_ONCE)]
-        known = [lpips.units(network, images[rows]) if network else [] for rows in parts]
+        known = [lpips.compute_units(network, images[rows]) if network else [] for rows in parts]
         for step in range(settings.steps):
             optimizer.zero_grad(set_to_none=False)
             for group in optimizer.param_groups:
@@ -162,7 +162,7 @@ def refined(
                 errors = picture_errors(made, images[rows], settings)
                 if network:
                     with precision.use_bfloat16(images.device, True, frozen=True):
-                        apart = lpips.distance(lpips.units(network, made), units)
+                        apart = lpips.compute_distance(lpips.compute_units(network, made), units)
                     errors = errors + settings.perceptual * apart
                 errors = errors + settings.prior * space(few).square().mean((1, 2))
                 if further:

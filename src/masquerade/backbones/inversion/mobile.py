@@ -15,7 +15,7 @@ from masquerade.core import seeding
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import CheckpointError
 from masquerade.networks import deterministic, dlib_models, lpips
-from masquerade.networks.inputs import device, pixels
+from masquerade.networks.inputs import device, to_pixels
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.training import checkpoints, precision
 from masquerade.training.optimizers import Optimizers, warmup_cosine_share, weigh_losses
@@ -72,7 +72,7 @@ class MobileTask:
         turned = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
         images = photographs.lit(torch.where(turned[:, None, None, None], images.flip(3), images), draw)
         side = self.inverter.encoder.size
-        small = deterministic.averaged(images, (side, side))
+        small = deterministic.average(images, (side, side))
         with precision.use_bfloat16(self.device, self.params.mixed):
             codes = self.inverter(photographs.worse(small, draw)).float()
             made = self.generator.synthesize(codes)
@@ -101,7 +101,7 @@ def limit_of(images: np.ndarray, drawn: np.ndarray) -> float:
 
 def identity_distances(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """The distance of dlib's descriptors of aligned faces and their reconstructions, (N,). No loss has it."""
-    vectors = [np.stack([_descriptor(picture) for picture in pixels(part, 256)]) for part in (images, drawn)]
+    vectors = [np.stack([_descriptor(picture) for picture in to_pixels(part, 256)]) for part in (images, drawn)]
     return np.linalg.norm(vectors[0] - vectors[1], axis=1)
 
 
@@ -174,7 +174,7 @@ class Pairs:
     def _drawn(self, codes: Tensor) -> Tensor:
         with torch.no_grad():
             images = self.generator.synthesize(codes).clamp(-1, 1)
-        images = deterministic.averaged(images, (self.side, self.side))
+        images = deterministic.average(images, (self.side, self.side))
         return ((images + 1) * 127.5).round().byte().cpu().contiguous()
 
 

@@ -71,7 +71,7 @@ def blurred(images: Tensor, deviations: np.ndarray) -> Tensor:
     places = torch.arange(-reach, reach + 1).to(images)
     kernels = torch.exp(-0.5 * (places / _each(deviations, images).clamp(min=1e-2)[:, 0, 0]) ** 2)
     kernels = (kernels / kernels.sum(1, keepdim=True)).repeat_interleave(channels, 0)
-    flat = deterministic.reflected(images, reach).view(1, count * channels, height + 2 * reach, -1)
+    flat = deterministic.reflect(images, reach).view(1, count * channels, height + 2 * reach, -1)
     flat = functional.conv2d(flat, kernels[:, None, :, None], groups=count * channels)
     return functional.conv2d(flat, kernels[:, None, None, :], groups=count * channels).view(images.shape)
 

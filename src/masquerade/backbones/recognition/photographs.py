@@ -19,7 +19,7 @@ from masquerade.backbones.recognition.training import CROP
 from masquerade.core import seeding
 from masquerade.core.images import to_float, to_uint8
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer, Trunk
-from masquerade.networks.ir_se import margin_logits
+from masquerade.networks.ir_se import compute_margin_logits
 from masquerade.training.optimizers import AdamOptions, Optimizers, warmup_cosine_share
 from masquerade.training.settings import TrainingJob
 
@@ -74,7 +74,9 @@ class PhotographTask:
         vectors = self.recognizer.network(views.to(self.device, memory_format=torch.channels_last))
         first, second = functional.normalize(vectors).chunk(2)
         cosine, labels = first @ second.T, torch.arange(len(people), device=self.device)
-        logits = margin_logits(torch.cat([cosine, cosine.T]), labels.repeat(2), self.params.scale, self.params.margin)
+        logits = compute_margin_logits(
+            torch.cat([cosine, cosine.T]), labels.repeat(2), self.params.scale, self.params.margin
+        )
         loss = functional.cross_entropy(logits, labels.repeat(2))
         self.optimizers["all"].descend(loss, share)
         right = (cosine.argmax(1) == labels).float().mean()

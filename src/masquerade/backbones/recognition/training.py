@@ -60,14 +60,14 @@ class Recognizer(nn.Module):
         if self.crop is not None:
             images = self._cropped(images, self.crop)
         elif images.shape[-2:] != (self.input_size,) * 2:
-            images = deterministic.resized(images, (self.input_size,) * 2)
+            images = deterministic.resize(images, (self.input_size,) * 2)
         return functional.normalize(self.network(images))
 
     def _cropped(self, images: Tensor, crop: Crop) -> Tensor:
         if images.shape[-2:] != (crop.of, crop.of):
-            images = deterministic.averaged(images, (crop.of, crop.of))
+            images = deterministic.average(images, (crop.of, crop.of))
         face = images[..., crop.top : crop.bottom, crop.left : crop.right]
-        return deterministic.averaged(face, (self.input_size,) * 2)
+        return deterministic.average(face, (self.input_size,) * 2)
 
 
 class RecognitionTask:

@@ -48,7 +48,7 @@ class SemanticEncoder(nn.Module):
     def prepared(self, images: Tensor) -> Tensor:
         """The network's input: (N, 3, image_size, image_size), resized (bilinear, antialiased), normalized."""
         if images.shape[-2:] != (self.image_size,) * 2:
-            images = deterministic.resized(images, (self.image_size,) * 2)
+            images = deterministic.resize(images, (self.image_size,) * 2)
         return (images * 0.5 + 0.5 - self.mean) / self.std
 
     def both(self, images: Tensor) -> tuple[Tensor, Tensor]:

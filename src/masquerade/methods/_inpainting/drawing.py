@@ -63,9 +63,9 @@ class Drawing:
     def _draw(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:
         side = hidden.shape[-1]
         if side != self.size:
-            hidden, masks = (deterministic.averaged(part, (self.size,) * 2) for part in (hidden, masks))
+            hidden, masks = (deterministic.average(part, (self.size,) * 2) for part in (hidden, masks))
         made = self._network(hidden, masks, guide, codes)
-        return made if side == self.size else deterministic.resized(made, (side, side), "bicubic")
+        return made if side == self.size else deterministic.resize(made, (side, side), "bicubic")
 
 
 FADE = 0.06  # share of the side over which the drawing fades into the surroundings, outside of the hidden region

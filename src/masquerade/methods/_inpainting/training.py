@@ -225,7 +225,7 @@ def average_down(images: np.ndarray, size: int) -> np.ndarray:
     """Pictures (N, 3, H, W), averaged down to ``size`` pixels a side."""
     if images.shape[-1] == size:
         return images
-    return deterministic.averaged(torch.from_numpy(images), (size, size)).numpy()
+    return deterministic.average(torch.from_numpy(images), (size, size)).numpy()
 
 
 def train(

@@ -12,7 +12,7 @@ from torch.nn.functional import normalize
 from masquerade.core.errors import ParameterError
 from masquerade.methods.clip2protect import CLIP2ProtectSettings, CLIP2ProtectVariant
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.networks.inputs import differentiated
+from masquerade.networks.inputs import prepare_gradients
 from masquerade.networks.stylegan2 import PUBLISHED_LAYERS, Activation, ConstantInput, Generator, NoiseInjection, ToRGB
 from masquerade.networks.stylegan2_layers import ModulatedConv2d
 
@@ -107,8 +107,8 @@ class Search:
                 "methods.clip2protect tunes a StyleGAN2, and this scale's generator is another network. Take a scale "
                 "with a StyleGAN2 (backbones.generator), or leave the method out."
             )
-        self.identity = differentiated(identity).to(space.device)
-        differentiated(space.semantics.network.visual)
+        self.identity = prepare_gradients(identity).to(space.device)
+        prepare_gradients(space.semantics.network.visual)
         self.first = round(params.first_layer * space.generator.layers / PUBLISHED_LAYERS)
         with torch.no_grad():
             wanted, source = (

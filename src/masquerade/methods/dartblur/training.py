@@ -13,7 +13,7 @@ from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, read_people
 from masquerade.methods.dartblur import DartBlurSettings
 from masquerade.methods.dartblur.network import DartBlurUNet
-from masquerade.networks.grid_detector import GridDetector, detection, grid_targets, views
+from masquerade.networks.grid_detector import GridDetector, build_targets, detection_loss, draw_views
 from masquerade.networks.inputs import device
 from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -80,7 +80,7 @@ class DartBlurTask:
         draw = seeding.make_generator(self.seed, "dartblur", step)
         if self.kind(step):
             images, corners = self._draw_views(draw, self.settings.detector.batch)
-            loss = detection(self.clear(images), self._make_grid_targets(corners))
+            loss = detection_loss(self.clear(images), self._make_grid_targets(corners))
             self.optimizers["clear"].descend(loss, cooldown_share(step, first, 0.5))
             return {"detection": loss.item()}
         if step == first:
@@ -90,7 +90,7 @@ class DartBlurTask:
         masks = torch.from_numpy(region.draw_masks(corners, self.size)[:, None].astype(np.float32)).to(images)
         share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
         values, made = self._update_network(images, plain, masks, corners, share)
-        second = detection(self.second(made), self._make_grid_targets(corners))
+        second = detection_loss(self.second(made), self._make_grid_targets(corners))
         self.optimizers["second"].descend(second, 1.0)
         return {name: value.item() for name, value in (values | {"second": second}).items()}
 
@@ -105,9 +105,9 @@ class DartBlurTask:
         made = plain * (1 - masks) + self.network(plain, masks) * masks
         values = {
             "review": review_loss(made, plain, masks, self.settings.budget),
-            "processing": detection(self.clear(made), targets),
-            "post": detection(self.second(made), smoothed),
-            "cyclic": detection(self._predict_after_step(made, truth, images), targets),
+            "processing": detection_loss(self.clear(made), targets),
+            "post": detection_loss(self.second(made), smoothed),
+            "cyclic": detection_loss(self._predict_after_step(made, truth, images), targets),
         }
         weights = self.settings.losses
         total = weigh_losses(values, weights)
@@ -117,7 +117,7 @@ class DartBlurTask:
     def _predict_after_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:
         """The second detector's answers on clear pictures after a step on ``made``, differentiable in ``made``."""
         weights: dict[str, Tensor] = dict(self.second.named_parameters())
-        loss = detection(functional_call(self.second, weights, (made,)), truth)
+        loss = detection_loss(functional_call(self.second, weights, (made,)), truth)
         slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
         rate = self.settings.inner_rate
         stepped = {name: weight - rate * slope for (name, weight), slope in zip(weights.items(), slopes, strict=True)}
@@ -125,7 +125,7 @@ class DartBlurTask:
 
     def _make_grid_targets(self, corners: np.ndarray) -> Tensor:
         cells = self.size // 2 ** len(self.settings.detector.widths)
-        return grid_targets(
+        return build_targets(
             torch.from_numpy(corners).float().to(next(self.network.parameters()).device), self.size, cells
         )
 
@@ -133,7 +133,7 @@ class DartBlurTask:
         """Pictures, shifted, scaled and half of them mirrored, and the boxes of their faces, int (N, 4)."""
         rows = draw.integers(len(self.people.pictures), size=count)
         corners = region.find_boxes(self.people.landmarks[rows], self.size)
-        return views(draw, to_float(self.people.pictures[rows]), corners)
+        return draw_views(draw, to_float(self.people.pictures[rows]), corners)
 
 
 def train(settings: DartBlurSettings, job: TrainingJob) -> None:

@@ -38,10 +38,10 @@ def cloak(
     originals = torch.from_numpy(images).to(device())
     small = originals
     if images.shape[-1] != size:
-        small = deterministic.resized(originals, (size, size))
+        small = deterministic.resize(originals, (size, size))
     change = search_changes(identity, small, names, seed, knobs)
     if images.shape[-1] != size:
-        change = deterministic.resized(change, images.shape[-2:])
+        change = deterministic.resize(change, images.shape[-2:])
     return (originals + change).clamp(-1, 1).cpu().numpy()
 
 

@@ -46,10 +46,10 @@ class Fawkes(Method):
     variant: Variant
 
     def __init__(self, params: Params, variant: Variant, resources: Resources):
-        from masquerade.networks.inputs import differentiated
+        from masquerade.networks.inputs import prepare_gradients
 
         super().__init__(params, variant, resources)
-        self._identity = differentiated(loaded("identity", resources.backbones))
+        self._identity = prepare_gradients(loaded("identity", resources.backbones))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """The pictures with their changes. ``seed`` draws the first, tiny change of each picture."""

@@ -35,7 +35,7 @@ def blur_mask(mask: Tensor) -> Tensor:
     offsets = torch.arange(-radius, radius + 1, dtype=mask.dtype, device=mask.device)
     taps = torch.exp(-0.5 * (offsets / (PUBLISHED_SIGMA * scale)).square())
     taps = taps / taps.sum()
-    mask = deterministic.reflected(mask, radius)
+    mask = deterministic.reflect(mask, radius)
     mask = conv2d(mask, taps[None, None, None])
     return conv2d(mask, taps[None, None, :, None]).clamp(0, 1)
 

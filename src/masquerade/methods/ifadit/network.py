@@ -215,7 +215,7 @@ class Disentangler(nn.Module):
         start = 0.0 if self.linear is None else self.linear(images)[:, None] - self.latent_avg
         size = self.encoder.size
         if images.shape[-2:] != (size, size):
-            images = deterministic.resized(images, (size, size))
+            images = deterministic.resize(images, (size, size))
         return start + self.encoder(images)
 
     def codes(self, identity: Tensor, attributes: Tensor) -> Tensor:

@@ -183,7 +183,7 @@ class LatentInpainter(nn.Module):
     def condition(self, hidden: Tensor, masks: Tensor) -> Tensor:
         """The latent map of the picture without the face, and the mask at its size: (N, L + 1, s, s)."""
         maps = self.encode(hidden)
-        return torch.cat([maps, deterministic.averaged(masks, maps.shape[-2:])], dim=1)
+        return torch.cat([maps, deterministic.average(masks, maps.shape[-2:])], dim=1)
 
     def forward(self, hidden: Tensor, masks: Tensor, guide: Tensor, code: Tensor) -> Tensor:
         """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].

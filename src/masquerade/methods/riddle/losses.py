@@ -68,7 +68,7 @@ def identity_recovery_loss(made: Tensor, target: Tensor) -> Tensor:
 
 def layout_loss(made: Tensor, target: Tensor) -> Tensor:
     """Mean absolute difference of pictures (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colors, background."""
-    small, wanted = (deterministic.averaged(images, (LAYOUT, LAYOUT)) for images in (made, target))
+    small, wanted = (deterministic.average(images, (LAYOUT, LAYOUT)) for images in (made, target))
     return (small - wanted).abs().mean()
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from masquerade.core import seeding
 from masquerade.networks import efficientnet_lite_internals, mobilenet_v2, torchvision_internals
-from masquerade.networks.inputs import device, place, tensor
+from masquerade.networks.inputs import device, place, to_tensor
 from masquerade.params.protocols import AttributeSettings
 
 Architecture = Literal["mobilenet_v2", "efficientnet_lite0"]
@@ -48,7 +48,7 @@ class Classifier:
 
     def _frozen_output(self, pictures: np.ndarray) -> Tensor:
         images = pictures.transpose(0, 3, 1, 2).astype(np.float32) / 127.5 - 1.0
-        return self._frozen(tensor(images, self.settings.size, self._mean, self._std).to(device())).cpu()
+        return self._frozen(to_tensor(images, self.settings.size, self._mean, self._std).to(device())).cpu()
 
     def fit(self, features: Tensor, mirrored: Tensor, labels: np.ndarray) -> list[float]:
         """Train on the `features` of pictures and of their mirror images, with labels bool (N, A).
@@ -102,7 +102,7 @@ def _mobilenet_v2():
 
 def _efficientnet_lite0():
     """Tan and Le 2019: the stem, 16 blocks and the head."""
-    blocks = efficientnet_lite_internals.blocks(efficientnet_lite_internals.network(0))
+    blocks = efficientnet_lite_internals.list_blocks(efficientnet_lite_internals.network(0))
     return blocks, (efficientnet_lite_internals.MEAN, efficientnet_lite_internals.STD), 1280
 
 
