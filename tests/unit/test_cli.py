@@ -344,7 +344,7 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     parameters.ablations = lambda name: {}
     parameters.needs = lambda name: ()
     parameters.trains = lambda name: False
-    parameters.trained = lambda name, variant="": cls.Params()
+    parameters.training_params = lambda name, variant="": cls.Params()
     parameters.matrix = type("M", (), {"train_on": "folder"})
     parameters.compute = compute
     strict, _ = choosing.build_method(root, parameters, "original", None, strict=True)
