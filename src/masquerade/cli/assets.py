@@ -33,8 +33,8 @@ def list_assets(root: Root = Path()) -> None:
 
     table = Table("role", "what", "size", "license", "state", title=f"files from outside ({FOLDER}/)")
     for role, asset in registry().items():
-        state = _state(role, asset, root)
-        common.add_row(table, role, asset.title, _size(asset), asset.license, Text(state, style=STYLES[state]))
+        state = _describe_state(role, asset, root)
+        common.add_row(table, role, asset.title, _format_size(asset), asset.license, Text(state, style=STYLES[state]))
     common.print_table(table)
 
 
@@ -95,15 +95,15 @@ def place(
     typer.echo(f"{target}. Commit {LOCK}: all others then need the same file.")
 
 
-def _state(role: str, asset: "Asset", root: Path) -> str:
+def _describe_state(role: str, asset: "Asset", root: Path) -> str:
     from masquerade.assets import checking
 
     word = checking.state(role, root)
     return "needs a form" if word == "missing" and asset.steps else word
 
 
-def _size(asset: "Asset") -> str:
+def _format_size(asset: "Asset") -> str:
     sizes = [file.size for file in asset.parts]
-    known = [size for size in sizes if size]
-    complete = sizes and len(known) == len(sizes) and not asset.trees
-    return f"{sum(known) / 1e6:.0f} MB" if complete else asset.roughly or "?"
+    known_sizes = [size for size in sizes if size]
+    complete = sizes and len(known_sizes) == len(sizes) and not asset.trees
+    return f"{sum(known_sizes) / 1e6:.0f} MB" if complete else asset.roughly or "?"

@@ -213,12 +213,12 @@ def check_assets(root: Path, parameters: Parameters) -> Iterator[Check]:
 
 def list_roles(parameters: Parameters) -> list[str]:
     """The roles that a scale's backbones, methods, judges, datasets and losses need, in the registry's order."""
-    backbones = [discovery.load("backbones", name)(knobs) for name, knobs in parameters.backbones.items()]
+    backbones = [discovery.load("backbones", name)(params) for name, params in parameters.backbones.items()]
     judges = [discovery.load("judges", name) for name in {*parameters.measure.judges, *parameters.recovery.judges}]
     needed = {backbone.asset for backbone in backbones}
     needed |= {role for judge in judges for role in getattr(judge, "assets", ())}
     trained = ((discovery.load("methods", name), block.params) for name, block in parameters.methods.items())
-    needed |= {role for method, knobs in trained for role in method.list_loss_files(knobs)}
+    needed |= {role for method, params in trained for role in method.list_loss_files(params)}
     needed |= {parameters.official_role(name) for name in parameters.methods}
     needed |= {cell.dataset for cell in matrix.plan_cells(parameters)}
     return [role for role in assets.registry() if role in needed]

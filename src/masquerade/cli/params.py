@@ -63,7 +63,7 @@ def print_schema(
 
 @app.command()
 def template(method: Annotated[str, typer.Argument(help="A module or folder of methods/.")]) -> None:
-    """Print the block of params.yaml for a new method, with the description of each knob."""
+    """Print the block of params.yaml for a new method, with the description of each parameter."""
     from masquerade.params import model
 
     typer.echo(model.format_template(method), nl=False)

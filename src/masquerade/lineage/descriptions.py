@@ -22,18 +22,18 @@ def describe_chain(
     """The cells, every link with its facts, and the environments that the links share."""
     yield Text(f"{address.address}, scale {scale}", style="bold")
     for cell in address.cells:
-        yield Text(f"  {_cell(cell)}")
+        yield Text(f"  {_describe_cell(cell)}")
     yield Text(f"  {len(links)} links; each link stands before the links that it was made from\n", style="dim")
     for link in links:
-        yield from _link(link, runs, full)
-    for environment in _environments(links):
+        yield from _describe_link(link, runs, full)
+    for environment in _list_environments(links):
         packages = environment["packages"]
         versions = ", ".join(f"{name} {packages[name]}" for name in ("torch", "numpy") if name in packages)
         summary = f"Python {environment['python']}, {len(packages)} packages ({versions})"
         yield Text(f"environment {environment['sha256']}: {summary}")
 
 
-def _cell(cell: AddressedCell) -> str:
+def _describe_cell(cell: AddressedCell) -> str:
     facts = cell.facts
     if cell.item == "claims":
         return f"{cell.title} {facts['source']}. Here: {cell.value}{', ' if facts['reason'] else ''}{facts['reason']}"
@@ -45,7 +45,7 @@ def _cell(cell: AddressedCell) -> str:
     return f"{cell.title}: {float(cell.value):.6g} ({printed}{metric}, over {facts['over']} of {facts['of']})"
 
 
-def _link(link: Link, runs: Mapping[str, str], full: bool) -> Iterator[Text]:
+def _describe_link(link: Link, runs: Mapping[str, str], full: bool) -> Iterator[Text]:
     subject = ", ".join(f"{word} {value}" for word, value in link.job.words.items()) if link.job else ""
     head = Text.assemble((f"{link.number:>3}  ", "dim"), (link.name, "bold cyan"), f"  {subject}" if subject else "")
     if link.made_from:
@@ -58,16 +58,16 @@ def _link(link: Link, runs: Mapping[str, str], full: bool) -> Iterator[Text]:
     for path, digest in link.files.items():
         yield Text.assemble(f"     {path:<{width}}  ", (digest or "no hash recorded", "" if digest else "red"))
     if link.job:
-        yield Text(f"     {_circumstances(link.job, runs)}", style="dim")
+        yield Text(f"     {_describe_circumstances(link.job, runs)}", style="dim")
         if link.job.params:
-            line = ", ".join(f"{key}: {_value(value)}" for key, value in link.job.params.items())
+            line = ", ".join(f"{key}: {_format_value(value)}" for key, value in link.job.params.items())
             if not full and len(line) > LONGEST_PARAMETERS:
                 line = f"{line[:LONGEST_PARAMETERS]} ... (--full)"
             yield Text(f"     {line}", style="dim")
     yield Text()
 
 
-def _circumstances(job: Job, runs: Mapping[str, str]) -> str:
+def _describe_circumstances(job: Job, runs: Mapping[str, str]) -> str:
     circumstances = job.circumstances
     if not circumstances:
         return f"code {job.code_sha256[:12]}, circumstances not recorded"
@@ -91,7 +91,7 @@ def describe_difference(result: Difference) -> Iterator[Text]:
     """The old and new values, and every cause. Causes nearest to raw data come first."""
     yield Text(f"{result.address}: {result.old} -> {result.new}", style="bold")
     for title, old, new in result.values:
-        yield Text(f"  {title}: {_number(old)} -> {_number(new)}{'' if old != new else ' (the same)'}")
+        yield Text(f"  {title}: {_format_number(old)} -> {_format_number(new)}{'' if old != new else ' (the same)'}")
     if not result.causes:
         same = "its file has the same bytes" if result.same_bytes else "only other parts of its file changed"
         yield Text(f"  nothing behind it changed; {same}", style="green")
@@ -123,18 +123,18 @@ def describe_verdict(result: Verdict, every: bool) -> Iterator[Text]:
     yield Text(f"{checked} checked.{more}", style="dim")
 
 
-def _number(text: str) -> str:
+def _format_number(text: str) -> str:
     try:
         return f"{float(text):.6g}"
     except ValueError:
         return text or "no number"
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _environments(links: Iterable[Link]) -> list[Mapping[str, Any]]:
+def _list_environments(links: Iterable[Link]) -> list[Mapping[str, Any]]:
     """The environments of all jobs, each once."""
     jobs = [link.job for link in links if link.job and link.job.circumstances]
     environments = [job.circumstances["environment"] for job in jobs]

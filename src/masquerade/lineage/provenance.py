@@ -80,14 +80,14 @@ def describe_machine() -> dict[str, Any]:
         gpus.append("not deterministic")
     return {
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": _describe_processor(),
         "cores": os.cpu_count(),
         "gpu": ", ".join(gpus),
         "kernels": torch.backends.cpu.get_cpu_capability() if torch else "",
     }
 
 
-def _processor() -> str:
+def _describe_processor() -> str:
     try:
         cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -164,13 +164,13 @@ class _Publisher:
         created = self.client.create_run(self.experiment, start_time=int(start["time"] * 1000), tags=tags)
         return created.info.run_id
 
-    def _find_parent(self, build: str, began: float) -> str:
+    def _find_parent(self, build: str, start_time: float) -> str:
         """The run of the whole build. MLflow's page nests the runs of its jobs under it."""
         if build not in self.parents:
             run_id = self._find("build", build)
             if not run_id:
                 tags = {"build": build, "mlflow.runName": f"build {build}"}
-                run_id = self.client.create_run(self.experiment, int(began * 1000), tags).info.run_id
+                run_id = self.client.create_run(self.experiment, int(start_time * 1000), tags).info.run_id
             self.client.set_terminated(run_id)
             self.parents[build] = run_id
         return self.parents[build]

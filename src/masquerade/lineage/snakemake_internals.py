@@ -146,15 +146,15 @@ def any_incomplete(root: Path) -> bool:
 
 def record_path(output: str) -> str:
     """Where Snakemake keeps its record of an output."""
-    return _place(RECORDS, output)
+    return _encode_path(RECORDS, output)
 
 
 def incomplete_path(output: str) -> str:
     """Where Snakemake marks an output whose job was interrupted."""
-    return _place(INCOMPLETE, output)
+    return _encode_path(INCOMPLETE, output)
 
 
-def _place(folder: Path, output: str) -> str:
+def _encode_path(folder: Path, output: str) -> str:
     encoded = urlsafe_b64encode(output.encode()).decode()
     parts = [encoded[start : start + _LONGEST_NAME] for start in range(0, len(encoded), _LONGEST_NAME)]
     return "/".join([folder.as_posix(), *(f"@{part}" for part in parts[:-1]), parts[-1]])
@@ -202,7 +202,7 @@ def parse_output_record(content: Mapping[str, Any]) -> dict[str, Any]:
         "code": code,
         "code_sha256": inputs.pop(code, ""),
         "inputs": inputs,
-        "params": _slice(content["params"]),
+        "params": _parse_slice(content["params"]),
         "declared_environment": content["conda_env"] or "",
         "started": content["starttime"],
         "ended": content["endtime"],
@@ -215,7 +215,7 @@ def read_input_hashes(output: str) -> dict[str, str]:
     return json.loads(file.read_text(encoding="utf-8"))["input_checksums"] if file.is_file() else {}
 
 
-def _slice(params: list[str]) -> dict[str, Any]:
+def _parse_slice(params: list[str]) -> dict[str, Any]:
     """The one of the rule's ``params`` that is a JSON mapping. Snakemake keeps each as a Python literal."""
     for text in params:
         value = ast.literal_eval(text)

@@ -47,7 +47,7 @@ def record_build(partial: bool = False) -> int:
         raise NotRecorded(f"inputs changed behind Snakemake's back; run `snakemake all --forcerun {' '.join(stale)}`")
     count = _write_records(scale, {str(path) for job in jobs for path in job.output})
     ignore_private(loading.load(Path()).private)
-    _run("dvc", "commit", "--quiet", "--force", "--no-relink", STAGE.format(scale=scale))
+    _run_program("dvc", "commit", "--quiet", "--force", "--no-relink", STAGE.format(scale=scale))
     if out_of_date:
         lock = overlays.read_yaml(LOCK)
         lock["stages"][STAGE.format(scale=scale)]["cmd"] = PARTIAL
@@ -110,14 +110,16 @@ def merge_builds() -> int:
     for path in ours.makers.keys() - merged.makers.keys():
         Path(path).unlink(missing_ok=True)
     Path(text).write_text(merged.text(), encoding="utf-8")
-    _run("git", "checkout", "--ours", "--", LOCK.as_posix(), records.params_path(scale).as_posix())
+    _run_program("git", "checkout", "--ours", "--", LOCK.as_posix(), records.params_path(scale).as_posix())
     return len(paths)
 
 
 def _find_sides() -> tuple[str, str, str]:
     """The common ancestor, our commit and their commit of the merge that is under way."""
-    theirs = _run("git", "rev-parse", "--verify", "MERGE_HEAD", problem="no merge is under way: run `git merge` first")
-    return _run("git", "merge-base", "HEAD", theirs), "HEAD", theirs
+    theirs = _run_program(
+        "git", "rev-parse", "--verify", "MERGE_HEAD", problem="no merge is under way: run `git merge` first"
+    )
+    return _run_program("git", "merge-base", "HEAD", theirs), "HEAD", theirs
 
 
 def _read_at_commit(commit: str, path: str) -> str:
@@ -125,7 +127,7 @@ def _read_at_commit(commit: str, path: str) -> str:
     return shown.stdout if not shown.returncode else ""
 
 
-def _run(program: Literal["git", "dvc"], *arguments: str, problem: str = "") -> str:
+def _run_program(program: Literal["git", "dvc"], *arguments: str, problem: str = "") -> str:
     """What a program prints. Raises NotRecorded if it fails."""
     if program == "git":
         done = fingerprints.run_git(Path(), *arguments)

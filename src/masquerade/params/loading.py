@@ -98,10 +98,10 @@ def _check_references(parameters: Parameters) -> None:
                     f"{PARAMS}: {key} names '{name}', which is not defined. {suggest_nearest(name, defined)}"
                 )
     for method in parameters.methods:
-        for variant, knobs in parameters.ablations(method).items():
+        for variant, changes in parameters.ablations(method).items():
             try:
                 build_training_params(
-                    discovery.load("methods", method), parameters.tree["methods"][method]["params"], knobs
+                    discovery.load("methods", method), parameters.tree["methods"][method]["params"], changes
                 )
             except ValidationError as error:
                 reasons = "; ".join(f"'{'.'.join(map(str, item['loc']))}': {item['msg']}" for item in error.errors())

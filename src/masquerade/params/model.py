@@ -24,7 +24,7 @@ CHOSEN = ("faces", "backbones", "methods")
 """The rooms of which a scale has only those modules that it names."""
 
 
-def _method_block(name: str) -> type[Settings]:
+def _build_method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
     published: dict[str, Any] = {}
     if method.capabilities.trains:
@@ -52,13 +52,13 @@ def _method_block(name: str) -> type[Settings]:
     return block
 
 
-def _room_block(room: str) -> type[Settings]:
+def _build_room_block(room: str) -> type[Settings]:
     """The block of one room: one optional key for each of its modules, and no other key.
 
-    A metric, a judge or an attacker without knobs needs no key.
+    A metric, a judge or an attacker without parameters needs no key.
     """
     typed = {
-        name: _method_block(name) if room == "methods" else discovery.load(room, name).Params
+        name: _build_method_block(name) if room == "methods" else discovery.load(room, name).Params
         for name in discovery.list_names(room)
     }
     fields: dict[str, Any] = {
@@ -70,7 +70,7 @@ def _room_block(room: str) -> type[Settings]:
 @cache
 def build_model() -> type[Common]:
     """The type of the whole of params.yaml, for the modules that exist now."""
-    fields: dict[str, Any] = {key: (_room_block(room), ...) for key, room in ROOMS.items()}
+    fields: dict[str, Any] = {key: (_build_room_block(room), ...) for key, room in ROOMS.items()}
     return create_model("Parameters", __base__=Common, **fields)
 
 
@@ -80,7 +80,7 @@ def format_schema() -> str:
 
 
 def format_template(method: str) -> str:
-    """The block to paste into params.yaml for a new method, each knob with its description as a comment."""
+    """The block to paste into params.yaml for a new method, each parameter with its description as a comment."""
     cls = discovery.load("methods", method)
     lines = [f"  {method}:", *["    published: ''"] * cls.capabilities.trains]
     lines += [*_format_block(4, "params", cls.Params), "    variants:", *_format_block(6, "default", cls.Variant)]
@@ -91,5 +91,5 @@ def _format_block(indent: int, name: str, block: type[Settings]) -> list[str]:
     """The block ``name``, with a line for each field that params.yaml must set."""
     margin, texts = " " * indent, read_descriptions(block)
     required = [name for name, field in block.model_fields.items() if field.is_required()]
-    knobs = [f"{margin}  {knob}:   # {' '.join(texts.get(knob, '').split())}" for knob in required]
-    return [f"{margin}{name}:{'' if knobs else ' {}'}", *knobs]
+    lines = [f"{margin}  {key}:   # {' '.join(texts.get(key, '').split())}" for key in required]
+    return [f"{margin}{name}:{'' if lines else ' {}'}", *lines]

@@ -128,9 +128,9 @@ def parse_yaml(text: str, name: object) -> dict[str, Any]:
     """YAML text as a mapping. Raises ParameterError, with ``name`` and the line, if it is not one."""
     try:
         tree = YAML(typ="safe").load(text)  # YAML 1.2, parsed in C: requirements.lock has ruamel.yaml.clib
-        wrong = [key for key in _keys(tree) if not isinstance(key, str)]
+        wrong = [key for key in _iterate_keys(tree) if not isinstance(key, str)]
     except (YAMLError, RecursionError) as error:
-        raise ParameterError(f"{name} is not valid YAML{_mistake(error)}.") from error
+        raise ParameterError(f"{name} is not valid YAML{_describe_mistake(error)}.") from error
     if not isinstance(tree, dict):
         raise ParameterError(f"{name} must be a mapping of names to values.")
     if wrong:
@@ -150,7 +150,7 @@ def format_yaml(tree: Mapping[str, Any], sort_keys: bool = False, flow: bool | N
     return stream.getvalue()
 
 
-def _mistake(error: Exception) -> str:
+def _describe_mistake(error: Exception) -> str:
     """The line and the mistake of an error of the library."""
     if not (isinstance(error, MarkedYAMLError) and error.problem_mark):
         return f": {error}".rstrip(".")
@@ -160,8 +160,8 @@ def _mistake(error: Exception) -> str:
     return f", line {error.problem_mark.line + 1}: {problem}"
 
 
-def _keys(tree: Any) -> Iterator[Any]:
+def _iterate_keys(tree: Any) -> Iterator[Any]:
     if isinstance(tree, dict):
         yield from tree
         for value in tree.values():
-            yield from _keys(value)
+            yield from _iterate_keys(value)

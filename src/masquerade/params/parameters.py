@@ -98,7 +98,7 @@ class Parameters:
         return own_weights.role_of(getattr(self.methods[method], "published", ""))
 
     def ablations(self, method: str) -> dict[str, dict[str, Any]]:
-        """Variant -> the knobs in which its training differs from that of the method's other variants."""
+        """Variant -> the parameters in which its training differs from that of the method's other variants."""
         return getattr(self.methods[method], "ablations", None) or {}
 
     def training_params(self, method: str, variant: str = "") -> Settings:
@@ -108,7 +108,7 @@ class Parameters:
 
 
 def build_training_params(cls: type, params: Mapping[str, Any], ablation: Mapping[str, Any] | None = None) -> Settings:
-    """The Params of the method ``cls``: its ``knobs`` with those of an ``ablation`` on top.
+    """The Params of the method ``cls``: its ``params`` with those of an ``ablation`` on top.
 
     Raises pydantic's ValidationError.
     """

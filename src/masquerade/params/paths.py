@@ -68,14 +68,14 @@ class Paths:
 
         The path may begin with the root of the repository. Raises ValueError for a path of another kind.
         """
-        match = _expression(kind).fullmatch(path.as_posix())
+        match = _compile_pattern(kind).fullmatch(path.as_posix())
         if match is None:
             raise ValueError(f"{path} is no path of the kind '{kind}'")
         return match.groupdict()
 
 
 @cache
-def _expression(kind: str) -> re.Pattern[str]:
+def _compile_pattern(kind: str) -> re.Pattern[str]:
     """What matches the paths of a kind, with one group for each wildcard."""
     pattern = getattr(Paths("{scale}"), kind)
     return re.compile("(?:.*/)?" + re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(pattern)))

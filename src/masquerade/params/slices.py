@@ -34,7 +34,7 @@ PROTOCOLS: dict[str, type[Settings]] = {
 
 @dataclass(frozen=True)
 class Slice:
-    """The parameters that one job may read. A job cannot read a knob that its rule did not declare."""
+    """The parameters that one job may read. A job cannot read a parameter that its rule did not declare."""
 
     values: Mapping[str, Any]
     """Dotted key, as the rule declares it -> plain JSON value."""
