@@ -238,7 +238,7 @@ class TestEvasion:
         result = tables.build(reference.load(written(tmp_path, self.POISONING)), CELLS, SKIPPED, CONTEXT)
         text, printed = documents.markdown(result), documents.latex(result)
         assert "Noise(σ=9) (evasion): *it has no metrics*" in rows_of(text)
-        assert "- Noise(σ=9): evasion. The method is made for pictures that a recognizer enrols" in text
+        assert "- Noise(σ=9): evasion. The method is made for images that a recognizer enrols" in text
         assert text.count("evasion") == 2
         assert r"Noise($\sigma$=9) (evasion)" in printed
         assert r"Noise($\sigma$=9): evasion. The method is made" in printed

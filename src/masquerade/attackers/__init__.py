@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 Asks = Literal["naming", "linking", "protecting"]
 """``naming``: the gallery is clear and the probe anonymized. ``linking``: both are anonymized. ``protecting``: the
-gallery has anonymized pictures of the person and clear ones of all others, and the probe is clear."""
+gallery has anonymized images of the person and clear ones of all others, and the probe is clear."""
 Recognizer = Callable[[np.ndarray], np.ndarray]
-"""Pictures float32 (N, 3, H, W) in [-1, 1] -> embeddings (N, D). A person is whoever has the nearest picture."""
+"""Images float32 (N, 3, H, W) in [-1, 1] -> embeddings (N, D). A person is whoever has the nearest image."""
 
 
 class Attacker(ABC):
@@ -84,7 +84,7 @@ class Attacker(ABC):
         """Choose what the attack needs to know of the method, without a training. Called once before the attack."""
 
     def restore(self, images: np.ndarray) -> np.ndarray:
-        """The pictures that the recognizers see in place of anonymized ``images``, float32 (N, 3, H, W) in [-1, 1]."""
+        """The images that the recognizers see in place of anonymized ``images``, float32 (N, 3, H, W) in [-1, 1]."""
         return images
 
     def recognizers(self) -> dict[str, Recognizer]:

@@ -9,7 +9,7 @@ from masquerade.training.settings import Computed, KernelUpdates
 
 
 class RecognitionParams(KernelUpdates, Computed):
-    """How a recognizer learns the method's pictures."""
+    """How a recognizer learns the method's images."""
 
     start: Name
     """The backbone, a recognizer, from whose architecture and clear weights it starts. It changes a copy."""

@@ -31,7 +31,7 @@ from masquerade.training.training import Training
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of AdamW: the usual values."""
 AT_ONCE = 32
-"""Pictures that a recognizer embeds at a time."""
+"""Images that a recognizer embeds at a time."""
 
 
 class Pictures(NamedTuple):
@@ -61,7 +61,7 @@ class AttackTask:
         return functional.normalize(sums)
 
     def step(self, step: int) -> dict[str, float]:
-        """One update. Returns the loss and the share of pictures whose person has the largest logit."""
+        """One update. Returns the loss and the share of images whose person has the largest logit."""
         draw = seeding.make_generator(self.seed, "attack", step)
         torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
         chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
@@ -73,7 +73,7 @@ class AttackTask:
 
 
 def embedder(network: nn.Module) -> EmbeddingsOf:
-    """A network as a function of pictures float32 (N, 3, H, W) in [-1, 1] -> embeddings float32 (N, D)."""
+    """A network as a function of images float32 (N, 3, H, W) in [-1, 1] -> embeddings float32 (N, D)."""
     return lambda images: apply_in_batches(network, AT_ONCE, images).numpy()
 
 
@@ -98,7 +98,7 @@ def train(
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
     ``before`` and ``after``: `separability` under the condition of the attack. ``clear_before``, ``clear_after``: of
-    clear pictures against clear ones. ``accuracy``: of the last batch, on people who were learned; missing if the
+    clear images against clear ones. ``accuracy``: of the last batch, on people who were learned; missing if the
     training was stopped after its last step.
     """
     training = Training(job, params, name, lesson.digest)
@@ -130,7 +130,7 @@ def train(
 
 
 def compare(recognizer: EmbeddingsOf, pairs: Pairs, linking: bool) -> Distances:
-    """The distances of anonymized pictures to the people of a gallery: anonymized (``linking``) or clear."""
+    """The distances of anonymized images to the people of a gallery: anonymized (``linking``) or clear."""
     probes = EmbeddingSet(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
     gallery = probes if linking else EmbeddingSet(recognizer(to_float(pairs.clear)), pairs.people, pairs.ids)
     return measure_distances(probes, gallery)

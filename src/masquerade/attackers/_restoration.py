@@ -24,7 +24,7 @@ from masquerade.training.training import Training
 BETAS = (0.9, 0.999)
 """beta 1 and beta 2 of Adam: the usual values."""
 Pictures = Callable[[np.ndarray], np.ndarray]
-"""Pictures float32 (N, 3, H, W) in [-1, 1] -> pictures of the same shape."""
+"""Images float32 (N, 3, H, W) in [-1, 1] -> images of the same shape."""
 Strength = TypeVar("Strength")
 
 
@@ -40,7 +40,7 @@ class RestorationTask:
         self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS)}
 
     def step(self, step: int) -> dict[str, float]:
-        """One update on pictures of which half are mirrored."""
+        """One update on images of which half are mirrored."""
         draw = seeding.make_generator(self.seed, "restoration", step)
         rows = torch.from_numpy(draw.integers(0, len(self.clear), self.params.batch))
         turned = torch.from_numpy(draw.random(len(rows)) < 0.5)[:, None, None, None]
@@ -64,7 +64,7 @@ def _edges(images: Tensor) -> Tensor:
 def train(params: RestorationParams, lesson: AttackerTrainingSet, job: TrainingJob) -> dict[str, float]:
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
-    ``before`` and ``after``: mean absolute error of the anonymized and of the restored pictures, in [0, 2].
+    ``before`` and ``after``: mean absolute error of the anonymized and of the restored images, in [0, 2].
     """
     training = Training(job, params, "restoring", lesson.digest)
     training.start()
@@ -91,9 +91,9 @@ def _function(network: Restorer) -> Pictures:
 def strongest(
     lesson: AttackerTrainingSet, strengths: Iterable[Strength], restore: Callable[[np.ndarray, Strength], np.ndarray]
 ) -> Strength:
-    """The strength whose results are most like the clear pictures, by the mean SSIM of `SEARCHED` pictures.
+    """The strength whose results are most like the clear images, by the mean SSIM of `SEARCHED` images.
 
-    ``restore``: pictures float32 (N, 3, H, W) in [-1, 1] and a strength -> pictures of the same shape.
+    ``restore``: images float32 (N, 3, H, W) in [-1, 1] and a strength -> images of the same shape.
     """
     given, wanted = (to_float(part[:SEARCHED]) for part in (lesson.learn.anonymized, lesson.learn.clear))
     pixels = Pixels(NoParameters(), {})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RecognitionAttacker(Attacker):
-    """An attacker who trains a recognizer. A subclass chooses its pictures in `train`."""
+    """An attacker who trains a recognizer. A subclass chooses its images in `train`."""
 
     learns = True
 
@@ -34,7 +34,7 @@ class RecognitionAttacker(Attacker):
 
 
 class Naive(Attacker):
-    """Compares anonymized pictures with clear ones as they are. It knows nothing of the method."""
+    """Compares anonymized images with clear ones as they are. It knows nothing of the method."""
 
     name = "naive"
     title = "Naive"
@@ -43,7 +43,7 @@ class Naive(Attacker):
 
 
 class Adapted(RecognitionAttacker):
-    """Learns that the clear and the anonymized pictures of a person are one person, and names anonymized people."""
+    """Learns that the clear and the anonymized images of a person are one person, and names anonymized people."""
 
     name = "adapted"
     title = "Adapted"
@@ -60,7 +60,7 @@ class Adapted(RecognitionAttacker):
 
 
 class Parrot(RecognitionAttacker):
-    """Learns to tell people apart by their anonymized pictures, and links two of them to one person.
+    """Learns to tell people apart by their anonymized images, and links two of them to one person.
 
     A method that gives each person one fixed pseudonym is linked always, by design.
     """
@@ -78,7 +78,7 @@ class Parrot(RecognitionAttacker):
 
 
 class Insider(Adapted):
-    """As the adapted attacker, on a method with keys: its pictures and the tested pictures have one common key.
+    """As the adapted attacker, on a method with keys: its images and the tested images have one common key.
 
     It does not recover the face with the key, which the right key does by design (docs/recovery.md).
     """
@@ -95,7 +95,7 @@ class Insider(Adapted):
 
 
 class Shuffled(Attacker):
-    """The adapted attacker where there is nothing to find: the names of the gallery's pictures are mixed."""
+    """The adapted attacker where there is nothing to find: the names of the gallery's images are mixed."""
 
     name = "shuffled"
     title = "Shuffled names"
@@ -113,10 +113,10 @@ BASELINE = "identity"
 
 
 class Poisoned(Attacker):
-    """Each person in turn has protected pictures in a gallery of clear ones, and is looked up by a clear picture.
+    """Each person in turn has protected images in a gallery of clear ones, and is looked up by a clear image.
 
     ``identity`` is the recognizer against which the cloak was computed (baseline). The clear recognizers of the
-    protocol are others, as a newer service would have them. ``adaptive`` learned protected pictures of other people.
+    protocol are others, as a newer service would have them. ``adaptive`` learned protected images of other people.
     """
 
     name = "poisoned"
@@ -132,7 +132,7 @@ class Poisoned(Attacker):
 
     @classmethod
     def applies(cls, method: "Capabilities") -> bool:
-        return method.poisons or method.control  # a gallery of clear pictures shows what fails without a protection
+        return method.poisons or method.control  # a gallery of clear images shows what fails without a protection
 
     def recognizers(self) -> dict[str, Recognizer]:
         from masquerade.attackers import _recognition

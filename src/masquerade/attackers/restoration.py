@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Restoring(Attacker):
-    """A U-Net from the anonymized picture to the clear one, and then the clear recognizers, which it never saw."""
+    """A U-Net from the anonymized image to the clear one, and then the clear recognizers, which it never saw."""
 
     name = "restoring"
     title = "Restoring"
@@ -41,9 +41,9 @@ class Restoring(Attacker):
 
 
 class Interpolation(Attacker):
-    """Averages the picture in blocks and enlarges them by cubic interpolation.
+    """Averages the image in blocks and enlarges them by cubic interpolation.
 
-    The side of a block is the one that restores the attackers' own pictures best.
+    The side of a block is the one that restores the attackers' own images best.
     """
 
     name = "interpolation"
@@ -68,7 +68,7 @@ class Interpolation(Attacker):
 
 
 def enlarge(images: np.ndarray, block: int) -> np.ndarray:
-    """Pictures float32 (N, 3, H, W) in [-1, 1], reduced by ``block`` and enlarge again."""
+    """Images float32 (N, 3, H, W) in [-1, 1], reduced by ``block`` and enlarge again."""
     import cv2
 
     side = images.shape[-1]
@@ -83,7 +83,7 @@ def enlarge(images: np.ndarray, block: int) -> np.ndarray:
 
 
 class NonlocalMeans(Attacker):
-    """Non-local means with the strength that restores the attackers' own pictures best."""
+    """Non-local means with the strength that restores the attackers' own images best."""
 
     name = "nonlocal_means"
     title = "Non-local means"
@@ -107,7 +107,7 @@ class NonlocalMeans(Attacker):
 
 
 def denoise(images: np.ndarray, strength: float) -> np.ndarray:
-    """Pictures float32 (N, 3, H, W) in [-1, 1] without noise; windows of 7 and 21 pixels."""
+    """Images float32 (N, 3, H, W) in [-1, 1] without noise; windows of 7 and 21 pixels."""
     import cv2
 
     blue_first = np.ascontiguousarray(to_uint8(images)[..., ::-1])  # OpenCV's order, from which it computes lightness
@@ -116,7 +116,7 @@ def denoise(images: np.ndarray, strength: float) -> np.ndarray:
 
 
 class Wiener(Attacker):
-    """Wiener deconvolution with the Gaussian and the balance that restore the attackers' own pictures best."""
+    """Wiener deconvolution with the Gaussian and the balance that restore the attackers' own images best."""
 
     name = "wiener"
     title = "Wiener filter"
@@ -143,7 +143,7 @@ class Wiener(Attacker):
 
 
 def sharpen(images: np.ndarray, deviation: float, balance: float) -> np.ndarray:
-    """Pictures float32 (N, 3, H, W) in [-1, 1], each plane deconvolved with a Gaussian of ``deviation`` pixels."""
+    """Images float32 (N, 3, H, W) in [-1, 1], each plane deconvolved with a Gaussian of ``deviation`` pixels."""
     from skimage.restoration import wiener
 
     reach = round(3 * deviation)

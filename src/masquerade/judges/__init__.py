@@ -1,7 +1,7 @@
-"""The judges, one file for each kind: detectors, recognizers, landmarks, attributes, features and picture differences.
+"""The judges, one file for each kind: detectors, recognizers, landmarks, attributes, features and image differences.
 
-A judge measures each picture once, and its quantities become columns of a measurements file; metrics/ computes metrics
-from that file without opening a picture. Architectures are in networks/, networks that methods may use in backbones/.
+A judge measures each image once, and its quantities become columns of a measurements file; metrics/ computes metrics
+from that file without opening an image. Architectures are in networks/, networks that methods may use in backbones/.
 """
 
 from abc import ABC, abstractmethod
@@ -53,7 +53,7 @@ class Judge(ABC):
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Measure a batch.
 
-        ``images``: float32 (N, 3, H, W) in [-1, 1]. ``reference``: the source pictures if ``images`` are derived from
+        ``images``: float32 (N, 3, H, W) in [-1, 1]. ``reference``: the source images if ``images`` are derived from
         others, else None. Returns quantity -> array of shape (N, *shape). A quantity that cannot be measured for a face
         is NaN (False for a detection). Quantities that compare with the reference are left out without one.
         """

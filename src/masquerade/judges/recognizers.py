@@ -103,7 +103,7 @@ class Arcface(PublishedJudge):
     """``embedding``: unit vectors (512,); compare them by their angle.
 
     At paper scale, the losses of the methods use the same network, with the same preprocessing:
-    RGB in [-1, 1], FALCO's crop of the picture at 256 pixels, averaged to 112 x 112. For methods that were trained with
+    RGB in [-1, 1], FALCO's crop of the image at 256 pixels, averaged to 112 x 112. For methods that were trained with
     it, it is not an independent judge, and their tables state this.
     """
 
@@ -131,7 +131,7 @@ class Arcface(PublishedJudge):
 
 class Adaface(PublishedJudge):
     """``embedding``: unit vectors (512,), compare them by their angle; ``quality``: their length before normalization,
-    which grows with the quality of the picture.
+    which grows with the quality of the image.
 
     Preprocessing: the crop of ArcFace's five points (``ARCFACE_CROP``, which fits aligned faces), 8-bit at 112 x 112,
     BGR in [-1, 1]. The tensors ``head.*`` of the file (the classes and running means of its loss) are not used.

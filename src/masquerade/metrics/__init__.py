@@ -1,6 +1,6 @@
 """The metrics, pure functions of measurements, one file for each family, and the base class that specifies a metric.
 
-Nothing in this room opens a picture or runs a network: judges/ measures, and papers/ makes the tables and claims.
+Nothing in this room opens an image or runs a network: judges/ measures, and papers/ makes the tables and claims.
 """
 
 from abc import ABC, abstractmethod
@@ -30,15 +30,15 @@ class Evidence:
     derived: pd.DataFrame
     """The anonymized faces."""
     calibration: pd.DataFrame
-    """Original pictures of people who are not in the test split (the validation split); they set thresholds."""
+    """Original images of people who are not in the test split (the validation split); they set thresholds."""
     judges: tuple[str, ...]
     """The judges that measured the anonymized faces."""
     target: pd.DataFrame | None = None
-    """Original pictures of the people that methods learn from, none of them in the test split."""
+    """Original images of the people that methods learn from, none of them in the test split."""
     attributes: pd.DataFrame | None = None
-    """Predictions on real test pictures (pipeline/attributes/predictions.py), if the cell has them."""
+    """Predictions on real test images (pipeline/attributes/predictions.py), if the cell has them."""
     recoveries: pd.DataFrame | None = None
-    """Further pictures of the same faces: recovered with the right key or a wrong one, or anonymized with further keys.
+    """Further images of the same faces: recovered with the right key or a wrong one, or anonymized with further keys.
 
     The columns ``attempt``, ``number`` and ``source_id`` say which."""
     keys_attacked: Mapping[str, Any] | None = None
@@ -46,17 +46,17 @@ class Evidence:
     attack_results: pd.DataFrame | None = None
     """What attackers who know the method answered: one row a probe of an attack (pipeline/informed.py)."""
     downstream_utility: pd.DataFrame | None = None
-    """What networks that learned from anonymized pictures do on clear ones: one row a clear test picture.
+    """What networks that learned from anonymized images do on clear ones: one row a clear test image.
 
     The columns are id, identity, ``landmark_error`` (percent of the eye distance), ``found`` (1 or 0: the detector's
     best cell holds the face) and ``overlap`` (intersection over union of its box with the true one)."""
     size: int | None = None
-    """Side of the judged pictures in pixels. Coordinates that judges give are in these pixels."""
+    """Side of the judged images in pixels. Coordinates that judges give are in these pixels."""
     draws: int = 0
     """The number of bootstrap samples of the people; 0: no intervals."""
 
     def weights_of(self, people: np.ndarray) -> np.ndarray:
-        """How often each of N pictures counts in each bootstrap sample, (draws, N), from the person in it, (N,)."""
+        """How often each of N images counts in each bootstrap sample, (draws, N), from the person in it, (N,)."""
         return people_weights(people, self.draws)
 
     @cached_property
@@ -114,7 +114,7 @@ class Metric(ABC):
     unit: ClassVar[str]
     digits: ClassVar[int] = 4
     repeats: ClassVar[bool] = True
-    """Whether several derived pictures of one face may be counted. False if the protocol has one picture a face."""
+    """Whether several derived images of one face may be counted. False if the protocol has one image a face."""
 
     Params: ClassVar[type[Settings]] = NoParameters
     params: Any

@@ -13,7 +13,7 @@ from masquerade.metrics import Evidence, Value
 from masquerade.metrics._values import mean, mean_of_draws, share
 
 NAMES_OR_LINKS = ("naming", "linking")
-"""What the attackers ask who look for the person in an anonymized picture."""
+"""What the attackers ask who look for the person in an anonymized image."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def chance(attack: Attack, places: int) -> str:
 
 
 def restorers(evidence: Evidence) -> list[Attack]:
-    """The attacks in which pictures were restored and measured."""
+    """The attacks in which images were restored and measured."""
     if evidence.attack_results is None or "ssim" not in evidence.attack_results:
         return []
     restored = evidence.attack_results[evidence.attack_results["ssim"].notna()]["attacker"].unique()
@@ -182,9 +182,9 @@ def restorers(evidence: Evidence) -> list[Attack]:
 
 
 def measure_restored(evidence: Evidence, quantity: str) -> dict[str, Value]:
-    """The mean of a quantity of the pictures of each attacker, and of the ``anonymized`` ones before.
+    """The mean of a quantity of the images of each attacker, and of the ``anonymized`` ones before.
 
-    Recognizers do not change the pictures, so that of the first one counts.
+    Recognizers do not change the images, so that of the first one counts.
     """
     found, values = restorers(evidence), {}
     for attack in found:
@@ -209,7 +209,7 @@ def mean_of_restored(attack: Attack, column: str) -> Value:
 def of_downstream_utility(
     evidence: Evidence, column: str, average: Callable[[np.ndarray, np.ndarray], Value]
 ) -> dict[str, Value]:
-    """The average over clear test pictures of what networks do that learn from anonymized pictures; {} without any."""
+    """The average over clear test images of what networks do that learn from anonymized images; {} without any."""
     results = evidence.downstream_utility
     if results is None or column not in results:
         return {}

@@ -12,7 +12,7 @@ Columns = Mapping[str, Sequence[object]]
 def evidence(original: Columns, derived: Columns, **parts: Columns | int) -> Evidence:
     """Evidence from columns, one row a face: ``{"judge.quantity": [...]}``; ``parts`` are other fields of Evidence.
 
-    Faces are called f0, f1, ... and show different people, unless a column says otherwise. The calibration pictures
+    Faces are called f0, f1, ... and show different people, unless a column says otherwise. The calibration images
     are the originals, unless ``parts`` gives others.
     """
     frames = {"original": _frame(original), "derived": _frame(derived), "calibration": _frame(original)}

@@ -13,7 +13,7 @@ from masquerade.core.statistics import between, compute_weighted_means, decode, 
 from masquerade.metrics import Evidence, Value
 
 PAPERS_SIZE = 256
-"""Side of the pictures on which the papers give distances in pixels."""
+"""Side of the images on which the papers give distances in pixels."""
 
 
 def mean(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
@@ -91,9 +91,9 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def to_papers_size(evidence: Evidence) -> float:
-    """The factor from pixels of the judged pictures to pixels of a 256-pixel picture.
+    """The factor from pixels of the judged images to pixels of a 256-pixel image.
 
-    Raises ProtocolError if the size of the judged pictures is not known.
+    Raises ProtocolError if the size of the judged images is not known.
     """
     if evidence.size is None:
         raise ProtocolError(
@@ -108,7 +108,7 @@ def between_versions(
 ) -> Value:
     """Mean over faces of the mean of ``measure(cosines)`` over all pairs of a face's versions.
 
-    The versions of a face are its pictures under different keys or random numbers: the rows of ``derived`` with one
+    The versions of a face are its images under different keys or random numbers: the rows of ``derived`` with one
     ``source_id``, and the rows of the attempts `key` and `view.draw.<n>` with the same one. ``over`` counts the faces
     with two measured versions or more, ``of`` all faces that should have them. The value is NaN if no face has two.
     """
@@ -139,7 +139,7 @@ def between_versions(
 
 
 def impostor_distances(evidence: Evidence, judge: str) -> np.ndarray:
-    """Distances of all pairs of different people among the calibration pictures, ascending."""
+    """Distances of all pairs of different people among the calibration images, ascending."""
     embeddings = stack(evidence.calibration[f"{judge}.embedding"])
     names = evidence.calibration["identity"].to_numpy()
     measured = np.isfinite(embeddings).all(axis=1)
@@ -165,7 +165,7 @@ def share_at_threshold(
 def shares_at_rate(evidence: Evidence, far: float, compare: Comparison) -> dict[str, Value]:
     """For each judge with an embedding: `share_at_threshold` of the faces' distances from their originals.
 
-    The threshold accepts at most a share ``far`` of the impostor pairs of the calibration pictures. The value is NaN
+    The threshold accepts at most a share ``far`` of the impostor pairs of the calibration images. The value is NaN
     if those pairs are too few for ``far``.
     """
     values = {}

@@ -25,7 +25,7 @@ class AttackRank1Rate(Metric):
     """Mean over probes of [the right person is the first one in the gallery], in [0, 1]; lower is better.
 
     ``rank``: (N,), the place of the person of each probe, from 1. The people of the gallery are sorted by the distance
-    to the probe. Parts: each attacker that names people (anonymized probe, clear gallery) or links pictures (both
+    to the probe. Parts: each attacker that names people (anonymized probe, clear gallery) or links images (both
     anonymized), and the maximum over them, ``strongest`` and ``strongest_naming``; controls do not count there. Several
     trainings: mean and standard deviation. The note gives chance, one over the people of the gallery. Refused faces are
     missing from ``over``.
@@ -76,7 +76,7 @@ class AttackHeldOutRate(Metric):
 
     The same measure as `attack_rank1_rate`, on people of the attackers from whom nothing was learned. It says what a
     training achieved beside ``naive``, the better of the clear recognizers, one of which it starts from. Parts: each
-    attacker that names people or links pictures. Several trainings: mean and standard deviation. The note gives chance;
+    attacker that names people or links images. Several trainings: mean and standard deviation. The note gives chance;
     there are fewer people than tested ones, or more, so that the two rates do not compare.
     Reference: Todt et al. 2024 (SEBA, arXiv:2407.06648), who keep people of the training apart.
 
@@ -99,7 +99,7 @@ class AttackHeldOutRate(Metric):
 class AttackTrueAcceptanceRate(Metric):
     """Mean over probes of [the distance to their person is below the threshold], in [0, 1]; lower is better.
 
-    ``distance``: (N,), from the probe to the nearest picture of its person in the gallery. The threshold accepts at
+    ``distance``: (N,), from the probe to the nearest image of its person in the gallery. The threshold accepts at
     most a stated share of strangers (``informed.far``), under the same attack on people whom the attacker kept apart;
     the value is NaN if these are too few. Parts: as of `attack_rank1_rate`.
     Reference: Huang et al. 2007 (LFW, verification); Todt et al. 2024 (SEBA, arXiv:2407.06648), attackers who know the
@@ -138,16 +138,16 @@ def _thresholds(attack: Attack) -> str:
 
 
 LEARNED = "adaptive"
-"""The recognizer that learned from protected pictures. The others are as they were."""
+"""The recognizer that learned from protected images. The others are as they were."""
 
 
 class PoisoningProtectionRate(Metric):
     """1 - mean over clear probes of [the right person is the first one in the gallery], in [0, 1]; higher is better.
 
-    ``rank``: (N,). The gallery has protected pictures of the person of the probe and clear pictures of all others.
+    ``rank``: (N,). The gallery has protected images of the person of the probe and clear images of all others.
     Parts: each recognizer of the service that looks the person up, and ``strongest``, the minimum over them. The cloak
     was computed against ``identity``; a newer service has another one, and ``adaptive`` learned from protected
-    pictures.
+    images.
     Reference: Radiya-Dixit et al. 2022, Data Poisoning Won't Save You From Facial Recognition (arXiv:2106.14851).
 
     >>> from masquerade.metrics._examples import attack_evidence, values

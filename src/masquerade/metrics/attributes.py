@@ -32,7 +32,7 @@ class AttributePreservationRate(Metric):
     ``.changed`` is the share of faces whose predicted content differs from the predicted content of their original.
 
     Reference: LReOrg (2024), section 4.1: "we evaluate the attribute preservation rate (APR) by using pre-trained
-    classifiers". Its Table 2 gives 92.2 % to the original pictures, so it compares with annotations.
+    classifiers". Its Table 2 gives 92.2 % to the original images, so it compares with annotations.
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> faces = evidence({"net.male": [0.9, 0.2]}, {"net.male": [0.8, 0.7]})  # kept, changed

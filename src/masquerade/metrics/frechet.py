@@ -51,8 +51,8 @@ class FrechetDistanceToTarget(Metric):
     """||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), at least 0; lower is better.
 
     m and C: the mean and covariance of the features of the anonymized faces (1, (N, D)) and of the target (2, (M, D)).
-    The target holds pictures of the train split of ``matrix.train_on``, of the people that methods learn from, as
-    CelebA-HQ is in the paper. None of the evaluated pictures is in it. The name is FD-<network>; it is FID only if the
+    The target holds images of the train split of ``matrix.train_on``, of the people that methods learn from, as
+    CelebA-HQ is in the paper. None of the evaluated images is in it. The name is FD-<network>; it is FID only if the
     network is InceptionV3. Few faces bias the value upwards, so values compare only at equal numbers. There is no value
     without measurements of a target.
     Reference: Barattin et al. 2023 (FALCO), section 4.2.1, FID (C-HQ) of Table 2; Heusel et al. 2017, Eq. 6.

@@ -33,8 +33,8 @@ class DetectionRate(Metric):
 class BoxDistance(Metric):
     """Mean over faces and the four edges of |b(X) - b(X')|, at least 0; lower is better.
 
-    b: (N, 4), left, top, right and bottom. The unit is pixels of a 256-pixel picture, as in the papers, at any size of
-    the judged pictures. Only faces that are detected in both pictures count; ``over`` is their number.
+    b: (N, 4), left, top, right and bottom. The unit is pixels of a 256-pixel image, as in the papers, at any size of
+    the judged images. Only faces that are detected in both images count; ``over`` is their number.
     Reference: Yuan et al. 2025 (iFADIT), section 4.2, Table 2 ("L1 distance of the four coordinates"); Cao et al. 2021,
     section 5.2, Table 2 (Face).
 
@@ -66,7 +66,7 @@ IBUG = {"eyes": slice(36, 48), "nose": slice(27, 36), "mouth": slice(48, 68)}
 class LandmarkDistance(Metric):
     """Mean over faces and points of the Euclidean distance |p(X) - p(X')|_2, at least 0; lower is better.
 
-    p: (N, P, 2). The unit is pixels of a 256-pixel picture. Only faces that are detected in both pictures count.
+    p: (N, P, 2). The unit is pixels of a 256-pixel image. Only faces that are detected in both images count.
     Parts: every judge has ``l1``, the mean over points and coordinates of |x(X) - x(X')|, which is between a half and
     0.71 of the Euclidean distance. A judge with 68 landmarks (dlib) also has ``eyes``, ``nose`` and ``mouth``.
     Reference: Cao et al. 2021, section 5.2, Table 2 ("mean distance of the total 68 keypoints"); ``l1``: Yuan et al.

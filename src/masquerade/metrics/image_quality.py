@@ -8,7 +8,7 @@ from masquerade.metrics._values import judges_with, mean, of_pixels
 class Psnr(Metric):
     """Mean over faces of PSNR = 10 log10(255^2 / MSE) in dB, at least 0; higher is better.
 
-    MSE: of 8-bit RGB, (N, 3, H, W); judges measure the PSNR of each face, (N,). Identical pictures have an infinite
+    MSE: of 8-bit RGB, (N, 3, H, W); judges measure the PSNR of each face, (N,). Identical images have an infinite
     PSNR and are left out of the mean, so the control `original` has no value.
     Reference: Wen et al. 2022 (IdentityDP), section V.B.
 
@@ -27,7 +27,7 @@ class Psnr(Metric):
 
 
 class Ssim(Metric):
-    """Mean over faces of SSIM, in [-1, 1], 1 for identical pictures; higher is better.
+    """Mean over faces of SSIM, in [-1, 1], 1 for identical images; higher is better.
 
     SSIM uses an 11 x 11 Gaussian window with sigma 1.5; judges measure it of each face, (N,).
     Reference: Wang et al. 2004; Wen et al. 2022 (IdentityDP), section V.B.
@@ -95,7 +95,7 @@ class Mse(Metric):
 
 
 class PerceptualDistance(Metric):
-    """Mean over faces of a judge's perceptual distance, at least 0, 0 for identical pictures; lower is better.
+    """Mean over faces of a judge's perceptual distance, at least 0, 0 for identical images; lower is better.
 
     ``perceptual``: (N,), one number a face. The judge ``lpips`` is LPIPS itself (AlexNet). The judge ``mobilenet_v2``
     has the same formula on another network, without learned weights, and is not LPIPS.

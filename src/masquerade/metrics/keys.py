@@ -13,8 +13,8 @@ from masquerade.metrics._values import between_versions, judges_with, read_attac
 class KeySimilarity(Metric):
     """Mean over faces of the mean cosine <e, e'> over all pairs of a face's versions, in [-1, 1]; lower is better.
 
-    e: the judge's embedding at unit length, (N, D). The versions of a face are its pictures under different keys: its
-    anonymized picture, and its pictures under further keys (the attempts `key`). A method that draws random numbers
+    e: the judge's embedding at unit length, (N, D). The versions of a face are its images under different keys: its
+    anonymized image, and its images under further keys (the attempts `key`). A method that draws random numbers
     and takes no key has further draws in their place (the attempts `view.draw.<n>`). For the attempts `wrong` they are
     the faces that different wrong keys recover. A low value means that the keys lead to different people. The value is
     NaN if no face has two versions.
@@ -68,8 +68,8 @@ class PeopleSimilarity(Metric):
     """Mean of cos(e(X'_i), e(X'_j)) over all pairs of anonymized faces of different people under one key, in [-1, 1].
 
     Lower is better: a high value means that different people look alike when they are anonymized. e: the judge's
-    embedding at unit length, (N, D). Pictures under one key are the attempts `key` with one ``number``. Where there are
-    none, each anonymized picture has its own key or needs none, and the pairs are those of all pictures. Faces without
+    embedding at unit length, (N, D). Images under one key are the attempts `key` with one ``number``. Where there are
+    none, each anonymized image has its own key or needs none, and the pairs are those of all images. Faces without
     a known identity ('') are in no pair. The mean is computed from sums of e, which is exact:
     (|sum e|^2 - sum over people p of |sum_p e|^2) / (N^2 - sum over p of n_p^2).
     Reference: Yuan et al. 2025 (iFADIT), Eq. 17 (first term).
@@ -186,12 +186,12 @@ LINKED_SETS = ("originals", "own_keys", "one_key", "shuffled")
 class LinkageAuc(Metric):
     """P(||e(X_i) - e(X_j)|| < ||e(X_k) - e(X_l)||), in [0, 1]; lower is better, and 0.5 is chance.
 
-    i, j: two pictures of one person. k, l: pictures of two people. e: the judge's embedding, (N, D). A tie counts half.
-    That is the area under the ROC curve. The pictures X are the `originals` (what can be linked without anonymization),
+    i, j: two images of one person. k, l: images of two people. e: the judge's embedding, (N, D). A tie counts half.
+    That is the area under the ROC curve. The images X are the `originals` (what can be linked without anonymization),
     anonymized with a key each (`own_keys`), and anonymized under one key (`one_key`). `shuffled` is the control: the
-    pictures under one key belong to people at random. ``over`` of ``of`` pairs of one person were measured.
-    Reference: ours; no paper links pictures. Hanley and McNeil 1982 (the area). pipeline/key_attacks.py compares the
-    pictures, this module reads what it found.
+    images under one key belong to people at random. ``over`` of ``of`` pairs of one person were measured.
+    Reference: ours; no paper links images. Hanley and McNeil 1982 (the area). pipeline/key_attacks.py compares the
+    images, this module reads what it found.
 
     >>> from dataclasses import replace
     >>> from masquerade.metrics._examples import evidence, values

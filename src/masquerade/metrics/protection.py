@@ -54,7 +54,7 @@ class ProtectionSuccessRateAtFar(Metric):
     """Mean over faces of [||e(X) - e(X')||_2 >= t], in [0, 1]; higher is better.
 
     e: the judge's embedding, (N, D). The threshold t accepts at most a share ``far`` of all impostor pairs of the
-    calibration pictures, whose people are disjoint from those of the test pictures. The value is NaN if these pairs are
+    calibration images, whose people are disjoint from those of the test images. The value is NaN if these pairs are
     too few for ``far``. A face that was not anonymized or measured does not count as protected.
     Reference: Wen et al. 2022 (IdentityDP), section V.B; Grother et al. 2019 (NIST FRVT) for thresholds at a
     false-accept rate.

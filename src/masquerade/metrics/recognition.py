@@ -18,10 +18,10 @@ from masquerade.metrics._values import judges_with, mean_of_draws, too_few
 class TrueAcceptanceRate(Metric):
     """Mean over folds of the mean over genuine pairs of [||e(X_i) - e(X'_j)||_2 < t], in [0, 1]; lower is better.
 
-    This is FaceNet's validation rate with the second picture of each pair anonymized. e: the judge's embedding, (N, D).
+    This is FaceNet's validation rate with the second image of each pair anonymized. e: the judge's embedding, (N, D).
     Each person is in one fold. The genuine pairs of a fold are (original i, anonymized j > i) of one person. The
     threshold t of a fold accepts at most a share ``far`` of the pairs of different people of the other folds, both
-    pictures original. The spread is the standard deviation over folds, as LFW reports it. If the index has the columns
+    images original. The spread is the standard deviation over folds, as LFW reports it. If the index has the columns
     ``fold`` and ``pairs``, as LFW's has, folds and pairs are the published ones.
     Reference: Huang et al. 2007 (LFW, view 2); Schroff et al. 2015, section 4; Wen et al. 2022 (IdentityDP), Table III.
 
@@ -46,7 +46,7 @@ class TrueAcceptanceRate(Metric):
         folds: Annotated[int, Field(ge=2)]
         """Groups of people (10: LFW)."""
         most_pictures: Annotated[int, Field(ge=4)]
-        """Largest number of pictures whose pairs set the thresholds; more are reduced to it by a fixed seed."""
+        """Largest number of images whose pairs set the thresholds; more are reduced to it by a fixed seed."""
 
     params: Params
 
@@ -88,12 +88,12 @@ class TrueAcceptanceRate(Metric):
         return Value(float(np.mean(rates)), counted, pairs, spread, kind, note, mean_of_draws(draws))
 
     def _folds(self, names: np.ndarray) -> np.ndarray:
-        """The fold of each picture, (N,): people take the folds in turn, in the order of their names."""
+        """The fold of each image, (N,): people take the folds in turn, in the order of their names."""
         fold_of = {name: number % self.params.folds for number, name in enumerate(sorted(set(names)))}
         return np.array([fold_of[name] for name in names])
 
     def _impostors(self, embeddings: np.ndarray, names: np.ndarray) -> np.ndarray:
-        """Distances of all pairs of different people, ascending, from ``most_pictures`` pictures at most."""
+        """Distances of all pairs of different people, ascending, from ``most_pictures`` images at most."""
         rows = np.flatnonzero(np.isfinite(embeddings).all(axis=1))
         if len(rows) > self.params.most_pictures:
             draw = seeding.make_generator(0, "true_acceptance_rate")
@@ -102,7 +102,7 @@ class TrueAcceptanceRate(Metric):
 
 
 def _read_published_pairs(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The rows (P,) of the first and of the second pictures of the published pairs; both must be in the set."""
+    """The rows (P,) of the first and of the second images of the published pairs; both must be in the set."""
     row_of = {name: row for row, name in enumerate(rows["id"])}
     pairs = [(row, row_of[other]) for row, others in enumerate(rows["pairs"]) for other in others if other in row_of]
     first, second = np.array(pairs, dtype=int).reshape(-1, 2).T
@@ -131,11 +131,11 @@ AT_ONCE = 512
 
 
 class Rank1IdentificationRate(Metric):
-    """Mean over faces of [the nearest picture in the gallery shows the same person], in [0, 1]; lower is better.
+    """Mean over faces of [the nearest image in the gallery shows the same person], in [0, 1]; lower is better.
 
-    The nearest picture has the smallest Euclidean distance of embeddings, (N, D). The gallery holds the originals of
+    The nearest image has the smallest Euclidean distance of embeddings, (N, D). The gallery holds the originals of
     the whole set without the face's own source, so that the person counts and not the pose, light or background of one
-    picture. Faces of people with another picture in the gallery are probes; people with one picture stay in the gallery
+    image. Faces of people with another image in the gallery are probes; people with one image stay in the gallery
     as distractors. The note gives the chance level: the mean share of the gallery that shows the right person. The
     metric is ours: its attacker is stronger than verification.
     Reference: Phillips et al. 2011, Evaluation Methods in Face Recognition (closed-set identification, rank 1).
@@ -174,7 +174,7 @@ def _identify(evidence: Evidence, column: str) -> Value:
         others = rows[:, None] != kept[None, :]
         same = (names[rows][:, None] == names[kept][None, :]) & others
         distances = np.where(others, cdist(derived[rows], gallery[kept], "sqeuclidean"), np.inf)
-        known = same.any(axis=1)  # False if no other picture of the person was measured
+        known = same.any(axis=1)  # False if no other image of the person was measured
         nearest = distances[known].argmin(axis=1)
         people += names[rows[known]].tolist()
         right += same[known][np.arange(known.sum()), nearest].tolist()

@@ -8,10 +8,10 @@ from masquerade.metrics._values import share
 
 
 class RestoredPsnr(Metric):
-    """Mean over probes of the PSNR of the restored picture to the original in dB, at least 0; lower is better.
+    """Mean over probes of the PSNR of the restored image to the original in dB, at least 0; lower is better.
 
     PSNR = 10 log10(255^2 / MSE) of 8-bit RGB, ``psnr`` (N,). Parts: each attacker that restores, and ``anonymized``,
-    the pictures before the restoration. An attacker above that brings the face back. Identical pictures have an
+    the images before the restoration. An attacker above that brings the face back. Identical images have an
     infinite PSNR and are left out.
     Reference: Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face.
 
@@ -32,9 +32,9 @@ class RestoredPsnr(Metric):
 
 
 class RestoredSsim(Metric):
-    """Mean over probes of the SSIM of the restored picture and the original, in [-1, 1]; lower is better.
+    """Mean over probes of the SSIM of the restored image and the original, in [-1, 1]; lower is better.
 
-    ``ssim``: (N,), as in `ssim`. Parts: each attacker that restores, and ``anonymized``, the pictures before the
+    ``ssim``: (N,), as in `ssim`. Parts: each attacker that restores, and ``anonymized``, the images before the
     restoration. An attacker above that brings the face back.
     Reference: Wang et al. 2004; Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face.
 
@@ -55,7 +55,7 @@ class RestoredSsim(Metric):
 
 
 class RestoredSimilarity(Metric):
-    """Mean over probes of cos(e(R), e(X)) of the restored picture R and the original X, in [-1, 1]; lower is better.
+    """Mean over probes of cos(e(R), e(X)) of the restored image R and the original X, in [-1, 1]; lower is better.
 
     ``similarity``: (N,), of embeddings e (N, D). Parts: ``<recognizer>.<attacker>``, and ``<recognizer>.anonymized``
     before the restoration.
@@ -86,8 +86,8 @@ class RestoredSimilarity(Metric):
 class RestoredNearer(Metric):
     """Mean over probes of [cos(e(R), e(X)) > cos(e(X'), e(X))], in [0, 1]; lower is better.
 
-    X: the original, X': the anonymized picture, R: the restored one; ``similarity`` and ``before_similarity`` (N,) are
-    the two cosines of embeddings e (N, D). A restoration that changes the picture at random has about 0.5 or less.
+    X: the original, X': the anonymized image, R: the restored one; ``similarity`` and ``before_similarity`` (N,) are
+    the two cosines of embeddings e (N, D). A restoration that changes the image at random has about 0.5 or less.
     Parts: ``<recognizer>.<attacker>``.
     Reference: Todt et al. 2022 (Fantomas, arXiv:2210.10651), attackers who restore the face; the share is ours.
 

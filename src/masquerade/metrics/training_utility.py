@@ -15,13 +15,13 @@ THRESHOLD = 0.5
 
 
 class AttributeAccuracy(Metric):
-    """Mean over real test pictures and attributes of [(probability >= 0.5) = label], in [0, 1]; higher is better.
+    """Mean over real test images and attributes of [(probability >= 0.5) = label], in [0, 1]; higher is better.
 
-    Probabilities and labels: (pictures, attributes). Parts: ``combined`` (all attributes), ``inner`` and ``outer``
+    Probabilities and labels: (images, attributes). Parts: ``combined`` (all attributes), ``inner`` and ``outer``
     (regions of the face), each attribute by its name, and ``<region>.balanced``. The balanced part is the mean over
-    attributes of (true positive rate + true negative rate) / 2. It leaves out attributes that all test pictures have or
+    attributes of (true positive rate + true negative rate) / 2. It leaves out attributes that all test images have or
     that none has. A classifier that always says no to a rare attribute has 0.5 in it. Parts of pseudo-labels begin with
-    their labeler: ``pseudo_a.combined``. A picture without a prediction is missing from ``over``. There is no value
+    their labeler: ``pseudo_a.combined``. An image without a prediction is missing from ``over``. There is no value
     without a classifier.
     Reference: Barattin et al. 2023 (FALCO), sections 4.1 and 4.2.2.
 
@@ -52,7 +52,7 @@ class AttributeAccuracy(Metric):
 
 
 def _matrix(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """One column as a table of pictures x attributes."""
+    """One column as a table of images x attributes."""
     return frame.pivot(index="id", columns="attribute", values=column).astype("float64")
 
 
@@ -75,13 +75,13 @@ def _parts(evidence: Evidence, frame: pd.DataFrame, remark: str) -> dict[str, Va
 
 
 def _weights(evidence: Evidence, pictures: pd.Index) -> np.ndarray:
-    """How often each test picture counts in each bootstrap sample, (draws, N), from the person in it."""
+    """How often each test image counts in each bootstrap sample, (draws, N), from the person in it."""
     person_of = dict(zip(evidence.original["id"], evidence.people, strict=True))
     return evidence.weights_of(np.array([person_of.get(name, name) for name in pictures], dtype=str))
 
 
 def _value(right: np.ndarray, weights: np.ndarray, note: str) -> Value:
-    """The mean of (pictures, attributes) without NaN; ``over`` counts the pictures with any number."""
+    """The mean of (images, attributes) without NaN; ``over`` counts the images with any number."""
     counted = np.isfinite(right)
     if not counted.any():
         return Value(math.nan, 0, len(right), note="no test picture has a label and a prediction")
@@ -90,7 +90,7 @@ def _value(right: np.ndarray, weights: np.ndarray, note: str) -> Value:
 
 
 def _balance(right: np.ndarray, label: np.ndarray, weights: np.ndarray, note: str) -> Value:
-    """The mean over attributes of the mean of both rates, from (pictures, attributes) each."""
+    """The mean over attributes of the mean of both rates, from (images, attributes) each."""
     rates, draws = [], []
     for answers, truth in zip(right.T, label.T, strict=True):
         kinds = [share(np.where(truth == kind, answers, np.nan), weights) for kind in (1, 0)]
@@ -121,12 +121,12 @@ def _agreement(pseudo: pd.DataFrame, known: pd.DataFrame) -> str:
 
 
 class TwinDetectionRate(Metric):
-    """Mean over clear test pictures of [the detector's best cell holds the face], in [0, 1]; higher is better.
+    """Mean over clear test images of [the detector's best cell holds the face], in [0, 1]; higher is better.
 
-    ``found``: (N,), 1 or 0. The detector never saw a clear picture, so a high rate says that anonymized pictures can
+    ``found``: (N,), 1 or 0. The detector never saw a clear image, so a high rate says that anonymized images can
     replace clear ones in its training.
     Reference: Klemp et al. 2023 (LDFA) and Hukkelås and Lindseth 2023 (arXiv:2306.05135), networks trained on
-    anonymized pictures.
+    anonymized images.
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> values(TwinDetectionRate, evidence({"id": ["a"]}, {"id": ["a"]}, downstream_utility={"found": [1, 1, 1, 0]}))
@@ -144,12 +144,12 @@ class TwinDetectionRate(Metric):
 
 
 class TwinBoxOverlap(Metric):
-    """Mean over clear test pictures of |A and B| / |A or B|, in [0, 1]; higher is better.
+    """Mean over clear test images of |A and B| / |A or B|, in [0, 1]; higher is better.
 
     A: the detector's box, B: the true one; ``overlap``: (N,), the intersection over union of their areas. The detector
-    never saw a clear picture.
+    never saw a clear image.
     Reference: Everingham et al. 2010, The PASCAL Visual Object Classes Challenge (overlap); Hukkelås and Lindseth 2023
-    (arXiv:2306.05135), networks trained on anonymized pictures.
+    (arXiv:2306.05135), networks trained on anonymized images.
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> values(TwinBoxOverlap, evidence({"id": ["a"]}, {"id": ["a"]}, downstream_utility={"overlap": [0.9, 0.5]}))
@@ -167,10 +167,10 @@ class TwinBoxOverlap(Metric):
 
 
 class TwinLandmarkError(Metric):
-    """Mean over clear test pictures of the mean landmark error in percent of the eye distance; lower is better.
+    """Mean over clear test images of the mean landmark error in percent of the eye distance; lower is better.
 
     ``landmark_error``: (N,), at least 0, the mean over points of their Euclidean distance. The network never saw a
-    clear picture, so a small error says that anonymized pictures can replace clear ones in its training.
+    clear image, so a small error says that anonymized images can replace clear ones in its training.
     Reference: Sagonas et al. 2013, 300 Faces in-the-Wild Challenge (error by eye distance); Hukkelås and Lindseth 2023,
     Does Image Anonymization Impact Computer Vision Training? (arXiv:2306.05135).
 

@@ -25,7 +25,7 @@ class Compared(Declared):
     method: str
     variant: str
     attempt: str = ""
-    """The pictures of the cell: ``recovered``, ``wrong`` (a wrong key), ...; '' = the anonymized ones."""
+    """The images of the cell: ``recovered``, ``wrong`` (a wrong key), ...; '' = the anonymized ones."""
     measure: Measure | None = None
     """The number, if it is not that of the claim."""
 

@@ -1,6 +1,6 @@
 """Figures of clusters: features in two dimensions, with the silhouette scores of their labels.
 
-A picture of clusters proves little, since t-SNE separates groups that hardly differ. So each panel also gives the
+An image of clusters proves little, since t-SNE separates groups that hardly differ. So each panel also gives the
 silhouette score of its labels in the features themselves, and in other features for comparison.
 """
 
@@ -48,7 +48,7 @@ def silhouette(features: np.ndarray, labels: np.ndarray) -> float | None:
 
 
 def project(features: np.ndarray) -> np.ndarray | str:
-    """Features (N, D) in two dimensions, (N, 2), or the reason why there is no picture of them.
+    """Features (N, D) in two dimensions, (N, 2), or the reason why there is no image of them.
 
     t-SNE starts from the principal components, with a fixed seed.
     """
@@ -127,7 +127,7 @@ def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", seeds:
 
 
 def _reason(ax: "Axes", reason: str) -> None:
-    """Show the reason why there is no picture."""
+    """Show the reason why there is no image."""
     ax.set_facecolor(TILE)
     ax.text(
         0.5, 0.5, textwrap.fill(reason, 36), ha="center", va="center", fontsize=7, color=INK, transform=ax.transAxes

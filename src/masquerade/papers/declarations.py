@@ -35,7 +35,7 @@ class Measure(Declared):
     part: str = ""
     """Selects one value if the metric gives several for a judge (an attribute of a face)."""
     attempt: str = ""
-    """The pictures: ``recovered``, ``wrong`` (a wrong key), ...; '' = the anonymized pictures."""
+    """The images: ``recovered``, ``wrong`` (a wrong key), ...; '' = the anonymized images."""
 
 
 class Column(Measure):
@@ -69,7 +69,7 @@ class Row(Declared):
     method: str
     variant: str
     attempt: str = ""
-    """The pictures, in every column that names no attempt of its own."""
+    """The images, in every column that names no attempt of its own."""
     printed: tuple[PrintedNumber, ...] = ()
     """One number for each printed column, in their order. Empty if the paper has no such row."""
     control: bool = False
@@ -78,7 +78,7 @@ class Row(Declared):
     """Why there is no printed number, or what a reader must know of it."""
 
     def attempt_in(self, column: Column) -> str:
-        """The pictures behind one place of the table. A control has the same pictures in every column."""
+        """The images behind one place of the table. A control has the same images in every column."""
         return self.attempt if self.control else column.attempt or self.attempt
 
     @model_validator(mode="after")

@@ -26,6 +26,6 @@ def notes(methods: Iterable[tuple[str, str]]) -> list[str]:
     if not titles:
         return []
     return [
-        f"{', '.join(titles)}: evasion. The method is made for pictures that a recognizer enrols, so that it fails on "
-        "later clear photographs. These numbers compare its pictures with clear ones."
+        f"{', '.join(titles)}: evasion. The method is made for images that a recognizer enrols, so that it fails on "
+        "later unprotected photographs. These numbers compare its images with unprotected ones."
     ]

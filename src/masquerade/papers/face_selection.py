@@ -1,4 +1,4 @@
-"""Selects the faces of a picture grid, and one of several draws of a face, by rule and never by hand."""
+"""Selects the faces of an image grid, and one of several draws of a face, by rule and never by hand."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -78,7 +78,7 @@ def faces(
 def draw(
     face: str, archives: Sequence[FaceArchive], key: tuple[str, str], draw_distances: Distances | None
 ) -> np.ndarray | str:
-    """One anonymized picture of ``face``, float32 (3, H, W), or the reason why there is none.
+    """One anonymized image of ``face``, float32 (3, H, W), or the reason why there is none.
 
     Of several seeds: the draw whose distance is closest to the mean of the draws of this face, or the first if there
     are no distances.
@@ -100,7 +100,7 @@ def draw(
 
 
 def attempt(face: str, archives: Sequence[FaceArchive], picture: Picture) -> np.ndarray | str:
-    """A further picture of ``face`` from the first seed, float32 (3, H, W), or the reason why there is none."""
+    """A further image of ``face`` from the first seed, float32 (3, H, W), or the reason why there is none."""
     archive = archives[0]
     rows = archive.index
     rows = rows[(rows["source_id"] == face) & (rows["attempt"] == picture.attempt) & (rows["number"] == picture.number)]

@@ -115,11 +115,11 @@ class Picture(MethodVariant):
     """A column of a grid."""
 
     attempt: str = ""
-    """The picture of the face: ``recovered``, ``wrong`` (a wrong key), ...; '' = the anonymized one."""
+    """The image of the face: ``recovered``, ``wrong`` (a wrong key), ...; '' = the anonymized one."""
     number: Annotated[int, Field(ge=0)] = 0
-    """Selects one of several pictures of an attempt (the second wrong key is 1)."""
+    """Selects one of several images of an attempt (the second wrong key is 1)."""
     difference: Annotated[float, Field(ge=0)] = 0
-    """Above 0: the absolute difference between picture and original in each color, times this; black is none."""
+    """Above 0: the absolute difference between image and original in each color, times this; black is none."""
 
 
 class Grid(Item):

@@ -1,4 +1,4 @@
-"""Draws curves over a knob of one method, and grids of pictures. The same inputs give the same bytes."""
+"""Draws curves over a knob of one method, and grids of images. The same inputs give the same bytes."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NOT_SHOWN = "not shown"
 """Stands in the place of an image of a private dataset."""
 GAP, HEAD = 1 / 32, 7 / 32
-"""The space between the pictures of a grid, and above them for one line of titles, in inches."""
+"""The space between the images of a grid, and above them for one line of titles, in inches."""
 LINE = 4 / 32
 """What each further line of a title adds to the space above."""
 
@@ -144,7 +144,7 @@ def _curve_notes(
 
 
 def _count_images(figure: Curves, places: Sequence[tuple[float, Setting]], cells: Cells, context: Context) -> str:
-    """How many faces are behind a point; if curves differ, such as those of recovered pictures, how many of each."""
+    """How many faces are behind a point; if curves differ, such as those of recovered images, how many of each."""
     titles: dict[int, list[str]] = {}
     for curve in (curve for panel in figure.panels for curve in panel.curves):
         values = (cells.measure(key, curve, context) for _, key in places)
@@ -224,7 +224,7 @@ def grid(
 
 
 def _list_left_out(columns: Iterable[tuple[str, tuple[str, str], Picture, str]]) -> str:
-    """The columns without a picture, by their reason; '' if there is none."""
+    """The columns without an image, by their reason; '' if there is none."""
     titles: dict[str, list[str]] = {}
     for title, *_, reason in columns:
         if reason:
@@ -233,9 +233,9 @@ def _list_left_out(columns: Iterable[tuple[str, tuple[str, str], Picture, str]])
 
 
 def difference(picture: np.ndarray | str, original: np.ndarray, factor: float) -> np.ndarray | str:
-    """``factor`` |picture - original| on the scale of a picture: no difference is -1 (black), and 1 is the most.
+    """``factor`` |image - original| on the scale of an image: no difference is -1 (black), and 1 is the most.
 
-    Both: float32 (3, H, W) in [-1, 1]. The reason why there is no picture stays one.
+    Both: float32 (3, H, W) in [-1, 1]. The reason why there is no image stays one.
     """
     return picture if isinstance(picture, str) else np.minimum(factor * np.abs(picture - original) - 1, 1)
 
@@ -247,7 +247,7 @@ def _columns(
     context: Context,
     attempts: Mapping[tuple[str, str], Sequence[FaceArchive]],
 ) -> list[tuple[str, tuple[str, str], Picture, str]]:
-    """(title, (method, variant), which picture, why it is missing) of every column.
+    """(title, (method, variant), which image, why it is missing) of every column.
 
     Variants of one pattern are ordered by their fact.
     """
@@ -271,7 +271,7 @@ def _columns(
 def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Figure", np.ndarray]:
     """Square axes of one inch, with titles above the first row.
 
-    Every pixel of a picture stays whole if the dpi is a multiple of the picture's side.
+    Every pixel of an image stays whole if the dpi is a multiple of the image's side.
     """
     import matplotlib.pyplot as plt
 
@@ -290,7 +290,7 @@ def _mosaic(rows: int, titles: Sequence[str], notes: Iterable[str]) -> tuple["Fi
 
 
 def _tile(ax: "Axes", content: np.ndarray | str) -> None:
-    """A picture, float32 (3, H, W) in [-1, 1], or the reason why there is none."""
+    """An image, float32 (3, H, W) in [-1, 1], or the reason why there is none."""
     ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
     for spine in ax.spines.values():

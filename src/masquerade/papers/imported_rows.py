@@ -29,7 +29,7 @@ def add(item: Reference, imported: Mapping[str, ImportedMethod], stand_ins: Stan
             title=method.title if variant == "default" else f"{method.title} ({variant})",
             method=name,
             variant=variant,
-            note="pictures that another program made, imported",
+            note="images that another program made, imported",
         )
         for name, method in imported.items()
         for variant, sets in method.variants.items()
@@ -39,5 +39,5 @@ def add(item: Reference, imported: Mapping[str, ImportedMethod], stand_ins: Stan
 
 
 def _shows_anonymized(table: Table) -> bool:
-    """Whether the paper prints the table and every row and column is of anonymized pictures."""
+    """Whether the paper prints the table and every row and column is of anonymized images."""
     return not (table.ours or any(part.attempt for part in (*table.rows, *table.columns)))

@@ -82,7 +82,7 @@ class Cells:
     def measure(self, key: Setting, measure: Measure, context: Context, attempt: str | None = None) -> Measured:
         """One metric over all seeds of one setting.
 
-        ``attempt`` selects the pictures: '' = the anonymized ones; None = the attempt of ``measure``.
+        ``attempt`` selects the images: '' = the anonymized ones; None = the attempt of ``measure``.
         """
         values = list(self.by_seed(key, measure, context, attempt).values())
         counted = [value for value in values if value["value"] is not None]
@@ -136,7 +136,7 @@ def _join_draws(texts: Sequence[str | None]) -> np.ndarray | None:
 
 
 def _with_keys(cell: Mapping[str, Any], attempt: str, metric: str, name: str) -> Mapping[str, Any]:
-    """`_value`; that of the anonymized pictures takes its spread over keys from those of other keys."""
+    """`_value`; that of the anonymized images takes its spread over keys from those of other keys."""
     value = _value(_metrics(cell, attempt), metric, name)
     if attempt or value["value"] is None or "key" not in cell.get("attempts", {}):
         return value
@@ -144,7 +144,7 @@ def _with_keys(cell: Mapping[str, Any], attempt: str, metric: str, name: str) ->
 
 
 def _metrics(cell: Mapping[str, Any], attempt: str) -> Mapping[str, Any] | str:
-    """The metrics of one kind of pictures of a cell, or the reason why there are none."""
+    """The metrics of one kind of images of a cell, or the reason why there are none."""
     if not attempt:
         return cell["metrics"]
     return cell.get("attempts", {}).get(attempt, f"{cell['cell']['method']} has no attempt '{attempt}'")

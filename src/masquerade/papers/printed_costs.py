@@ -1,4 +1,4 @@
-"""The seconds per picture that the papers print: reads ``reference/costs.yaml``. benchmarks/ measures them here."""
+"""The seconds per image that the papers print: reads ``reference/costs.yaml``. benchmarks/ measures them here."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ FILE = FOLDER / "costs.yaml"
 
 
 class PrintedCost(Declared):
-    """The time in which a paper anonymizes one picture."""
+    """The time in which a paper anonymizes one image."""
 
     paper: str
     """Its folder in reference/."""
     method: str
     variant: str
     printed: KnownNumber
-    """Seconds per picture."""
+    """Seconds per image."""
     device: str
     """As the paper writes it."""
     source: str

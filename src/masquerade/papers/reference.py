@@ -1,6 +1,6 @@
 """Reads what the papers printed: one YAML file for each table or figure in ``reference/<paper>/``.
 
-It also says which numbers and pictures a table or figure needs. The graph calls it while it is built, so it imports
+It also says which numbers and images a table or figure needs. The graph calls it while it is built, so it imports
 neither torch nor matplotlib.
 """
 
@@ -58,9 +58,9 @@ def needs(item: Reference, offered: Iterable[tuple[str, str]] = ()) -> list[Need
 
 
 def list_attempts(item: Reference, offered: Iterable[tuple[str, str]] = ()) -> list[Need]:
-    """The part of `needs` of which ``item`` shows an attempt: further pictures of the same faces, as recovered ones.
+    """The part of `needs` of which ``item`` shows an attempt: further images of the same faces, as recovered ones.
 
-    Tables and curves read these numbers under ``attempts`` of a cell's metrics. Grids read the pictures in the cell's
+    Tables and curves read these numbers under ``attempts`` of a cell's metrics. Grids read the images in the cell's
     archive of attempts.
     """
     if isinstance(item, Table):

@@ -78,7 +78,7 @@ def tradeoff(
 def _points(
     figure: Tradeoff, cells: Cells, skipped: Mapping[Setting, str], context: Context
 ) -> tuple[list[Point], dict[str, str], tuple[int, ...]]:
-    """The points, the reason for each title without one, and the different numbers of pictures behind the points."""
+    """The points, the reason for each title without one, and the different numbers of images behind the points."""
     points: list[Point] = []
     reasons: dict[str, str] = {}
     for entry in (*figure.settings, *figure.controls):
@@ -180,7 +180,7 @@ def _notes(
     why = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in titles.items())
     left_out = f"{len(reasons)} of {every} are left out, without both numbers: {why}." if reasons else ""
     counts = " to ".join(map(str, dict.fromkeys((over[0], over[-1])))) if over else ""
-    behind = f"Each rate of an attacker is over {counts} pictures. " if over else "Nothing was measured. "
+    behind = f"Each rate of an attacker is over {counts} images. " if over else "Nothing was measured. "
     bars = "Bars: intervals that cover 95 % of the bootstrap samples of the people. " if points else ""
     evading = evasion.notes((entry.method, entry.title) for entry in figure.settings)
     return [behind + bars + context.about(figure), left_out, *evading, figure.note]

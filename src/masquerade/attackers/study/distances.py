@@ -1,4 +1,4 @@
-"""The distances of pictures to the people of a gallery, and what they say of a recognizer."""
+"""The distances of images to the people of a gallery, and what they say of a recognizer."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from masquerade.core.errors import ProtocolError
 
 @dataclass(frozen=True)
 class EmbeddingSet:
-    """Embedded pictures: ``embeddings`` (N, D), and for each the person and the id of its original, (N,)."""
+    """Embedded images: ``embeddings`` (N, D), and for each the person and the id of its original, (N,)."""
 
     embeddings: np.ndarray
     people: np.ndarray
@@ -20,7 +20,7 @@ class EmbeddingSet:
 class Distances:
     """Of N probes: ``own`` (N,) to their person and ``strangers`` (N, P - 1) to the others, in any order.
 
-    The distance to a person is that to the nearest picture of the person. Infinite: the person has no picture but the
+    The distance to a person is that to the nearest image of the person. Infinite: the person has no image but the
     probe's own original.
     """
 
@@ -36,15 +36,15 @@ class Distances:
 def to_people(probes: EmbeddingSet, gallery: EmbeddingSet) -> tuple[np.ndarray, np.ndarray]:
     """The distances (N, P) to P people in the order of their names, and these names (P,).
 
-    A picture of the gallery with the same original as the probe does not count, so that the person decides and not the
-    pose, light or background of one picture. One picture of every other person is left out, too: the nearest of more
-    pictures is nearer by chance alone.
+    An image of the gallery with the same original as the probe does not count, so that the person decides and not the
+    pose, light or background of one image. One image of every other person is left out, too: the nearest of more
+    images is nearer by chance alone.
     """
     from scipy.spatial.distance import cdist
 
     distances = cdist(probes.embeddings, gallery.embeddings)
     names, numbers, counts = np.unique(gallery.people, return_inverse=True, return_counts=True)
-    places = np.empty(len(numbers), dtype=np.int64)  # of a picture among those of its person
+    places = np.empty(len(numbers), dtype=np.int64)  # of an image among those of its person
     places[np.argsort(numbers, kind="stable")] = np.concatenate([np.arange(count) for count in counts])
     same = probes.ids[:, None] == gallery.ids[None, :]
     dropped = np.where(same.any(axis=1), places[same.argmax(axis=1)], -1)[:, None]
@@ -62,8 +62,8 @@ def measure_distances(
 ) -> Distances:
     """The distances of probes to their person and to all others.
 
-    ``own_gallery``: the pictures that stand for the probe's own person, if they are others than those of ``gallery``.
-    Raises ProtocolError if a probe's person has no picture in the gallery.
+    ``own_gallery``: the images that stand for the probe's own person, if they are others than those of ``gallery``.
+    Raises ProtocolError if a probe's person has no image in the gallery.
     """
     distances, names = to_people(probes, gallery)
     right = probes.people[:, None] == names[None, :]
@@ -77,7 +77,7 @@ def measure_distances(
 def separability(distances: Distances) -> float:
     """How often the own person is nearer than a stranger (of any probe), the area under the ROC curve without ties.
 
-    A tie does not count, as in `Distances.ranks`: a network that gives one embedding for all pictures, or none, has 0.
+    A tie does not count, as in `Distances.ranks`: a network that gives one embedding for all images, or none, has 0.
     Probes without a distance to their person do not count; 0 if none is left.
     """
     own, strangers = distances.own[np.isfinite(distances.own)], np.sort(distances.strangers.ravel())

@@ -1,4 +1,4 @@
-"""What an attacker learns from: clear and anonymized pictures of its own people, some of whom are held out."""
+"""What an attacker learns from: clear and anonymized images of its own people, some of whom are held out."""
 
 import hashlib
 import math
@@ -17,13 +17,13 @@ from masquerade.params.protocols import AttackedPeople, InformedSettings
 PART = "train"
 """The part of an anonymized archive with the attackers' people: they are the only ones of the train split in it."""
 PEOPLE, PICTURES = 2, 2
-"""The fewest people on either side of a lesson, and the fewest pictures of each, from which anything can be learned."""
+"""The fewest people on either side of a lesson, and the fewest images of each, from which anything can be learned."""
 SEARCHED = 24
-"""Pictures of a lesson on which the strength of a filter is chosen."""
+"""Images of a lesson on which the strength of a filter is chosen."""
 
 
 class Photographs(NamedTuple):
-    """Clear pictures, uint8 (N, H, W, 3), and for each the person and the id, (N,)."""
+    """Clear images, uint8 (N, H, W, 3), and for each the person and the id, (N,)."""
 
     images: np.ndarray
     people: np.ndarray
@@ -32,9 +32,9 @@ class Photographs(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pictures before and after the anonymization, row by row: uint8 (N, H, W, 3) each.
+    """Images before and after the anonymization, row by row: uint8 (N, H, W, 3) each.
 
-    ``people`` and ``ids``: (N,), the person in each picture and the id of the original.
+    ``people`` and ``ids``: (N,), the person in each image and the id of the original.
     """
 
     clear: np.ndarray
@@ -51,12 +51,12 @@ class Pairs:
 
     @property
     def photographs(self) -> Photographs:
-        """The pictures before the anonymization."""
+        """The images before the anonymization."""
         return Photographs(self.clear, self.people, self.ids)
 
     @property
     def numbers(self) -> np.ndarray:
-        """The number of the person in each picture, int64 (N,), from 0."""
+        """The number of the person in each image, int64 (N,), from 0."""
         return np.unique(self.people, return_inverse=True)[1].astype(np.int64)
 
 
@@ -67,11 +67,11 @@ class AttackerTrainingSet:
     learn: Pairs
     held_out: Pairs
     digest: str
-    """Of all pictures, for what is learned from them."""
+    """Of all images, for what is learned from them."""
 
 
 def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
-    """The rows of the first people by a hash of their names, and of the first pictures of each; 0: all."""
+    """The rows of the first people by a hash of their names, and of the first images of each; 0: all."""
     names = sort_by_hash(rows["identity"])
     chosen = rows[rows["identity"].isin(names[: settings.people or None])]
     return chosen.groupby("identity", sort=False).head(settings.pictures) if settings.pictures else chosen
@@ -80,10 +80,10 @@ def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
 def collect_training_set(
     originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings, tested: Iterable[str]
 ) -> AttackerTrainingSet:
-    """The lesson of the attackers' pictures in ``anonymized``; ``originals`` has their sources.
+    """The lesson of the attackers' images in ``anonymized``; ``originals`` has their sources.
 
-    ``tested``: the people of the validation and test splits. Refused pictures are left out. Raises ProtocolError if an
-    attacker's person is among them, or if there are too few people with several pictures.
+    ``tested``: the people of the validation and test splits. Refused images are left out. Raises ProtocolError if an
+    attacker's person is among them, or if there are too few people with several images.
     """
     rows = anonymized.select(PART)
     strangers = sorted(set(rows["identity"]) & set(tested))
@@ -110,12 +110,12 @@ def collect_training_set(
 
 
 def pairs_of(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pairs:
-    """All usable pictures of a part of ``anonymized`` with their sources."""
+    """All usable images of a part of ``anonymized`` with their sources."""
     return _pairs(originals, anonymized, anonymized.select(part))
 
 
 def photographs_of(originals: FaceArchive, part: str) -> Photographs:
-    """All clear pictures of a part, also those whose anonymization was refused."""
+    """All clear images of a part, also those whose anonymization was refused."""
     rows = originals.select(part)
     return Photographs(originals.pictures(rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
 

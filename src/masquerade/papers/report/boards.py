@@ -73,7 +73,7 @@ class Board:
 def boards(
     files: Files, methods: Methods, skipped: Mapping[Setting, str], private: Collection[str] = ()
 ) -> list[Board]:
-    """A board for each dataset with anonymized pictures, from the first seed, that is not ``private``.
+    """A board for each dataset with anonymized images, from the first seed, that is not ``private``.
 
     ``skipped``: (dataset, method, variant) -> why it was not run. Raises ArchiveError when an archive is damaged.
     """
@@ -155,7 +155,7 @@ def _variant(
 
 
 def _strip(archive: FaceArchive, rows: pd.DataFrame, ids: Sequence[str], title: str) -> Strip:
-    """The pictures of ``rows`` that were made of the faces ``ids``."""
+    """The images of ``rows`` that were made of the faces ``ids``."""
     by_source = rows.drop_duplicates("source_id").set_index("source_id", drop=False)
     good = [face for face in ids if face in by_source.index and by_source.loc[face, "status"] == OK]
     loaded = archive.load(rows=by_source.loc[good]).images if good else []
@@ -185,7 +185,7 @@ def _sheet(faces: Sequence[np.ndarray | None]) -> str:
 
 
 def webp(picture: Image.Image, quality: int = QUALITY) -> str:
-    """A picture as a data URL. The same picture gives the same text."""
+    """An image as a data URL. The same image gives the same text."""
     buffer = io.BytesIO()
     picture.save(buffer, "WEBP", quality=quality, method=2)
     return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"

@@ -16,7 +16,7 @@ Link = dict[str, Any]
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a build. An archive is named by its .zip; its index has a checksum of its pictures."""
+    """The files of a build. An archive is named by its .zip; its index has a checksum of its images."""
 
     paths: Paths
     cells: tuple[Cell, ...]
@@ -64,7 +64,7 @@ def chain_of(setting: Setting, files: Files, measurements: Mapping[str, str], kn
         _link("metrics", files.of(cells, paths.metrics)),
         {"step": "measurements", "files": dict(measurements), "facts": {}},
         _link("anonymized faces", _indexes(derived), _statement(derived)),
-        _link("further pictures: recovered, wrong keys, further keys", _indexes(attempts)),
+        _link("further images: recovered, wrong keys, further keys", _indexes(attempts)),
         _link("checkpoint", own or shared),
         _link("networks that it uses", [path for path in files.backbones if path.stem in files.needs.get(method, ())]),
         _link("parameters and seed", [], {"of": f"methods.{method}.variants.{variant}", **knobs, "seed": seeds}),

@@ -20,7 +20,7 @@ Record = Mapping[str, str]
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """One side of a comparison: its pictures, its measure, and its value in each seed (None: no number)."""
+    """One side of a comparison: its images, its measure, and its value in each seed (None: no number)."""
 
     method: str
     variant: str
