@@ -5,7 +5,7 @@ How a method changes a code is in the method's own file or folder; the networks 
 
 
 class SetOfFakes:
-    """What a weight file of fakes depends on. It takes the place of the class of a network (training/cards.py)."""
+    """What a weight file of fakes depends on. It takes the place of the class of a network (training/pretrained.py)."""
 
     title = "set of fakes (codes and features of drawn faces)"
     paper = "Barattin et al. 2023, section 3.2 (arXiv:2303.11296)"
