@@ -1,3 +1,3 @@
-"""What every room uses: errors, settings, seeds, keys, pictures and archives, atomic files, hashes of files and code,
+"""What every room uses: errors, settings, seeds, keys, images and archives, atomic files, hashes of files and code,
 discovery, and rehearsals. Nothing here is about one method, metric, dataset or step of the pipeline.
 """

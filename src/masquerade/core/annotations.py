@@ -52,10 +52,10 @@ Hairline to brows, brows to nose base and nose base to chin are each about a thi
 
 
 def compute_boxes(landmarks: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The face in pictures of ``shape`` (height, width), from brows to chin and with the forehead: int (N, 4).
+    """The face in images of ``shape`` (height, width), from brows to chin and with the forehead: int (N, 4).
 
     ``landmarks``: (N, 68, 2). Left, top, right, bottom in pixels; right and bottom are exclusive. A box is clipped to
-    the picture, and empty if its landmarks lie outside of it.
+    the image, and empty if its landmarks lie outside of it.
     """
     height, width = shape
     low, high = landmarks.min(axis=1), landmarks.max(axis=1)

@@ -49,7 +49,7 @@ class MissingPackage(MasqueradeError):
 
 
 class PictureError(MasqueradeError):
-    """One picture cannot be used. It is recorded as refused, with this text as the reason."""
+    """One image cannot be used. It is recorded as refused, with this text as the reason."""
 
 
 class NoFace(PictureError):
@@ -71,7 +71,7 @@ class StillRecognized(PictureError):
 
 
 class WrongKey(PictureError):
-    """The check of a picture says that the key is wrong."""
+    """The check of an image says that the key is wrong."""
 
 
 class KeyFormatError(MasqueradeError):

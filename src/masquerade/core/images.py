@@ -1,6 +1,6 @@
 """The image contract, and the archive that holds a set of faces.
 
-In memory a set of pictures is float32 RGB in [-1, 1], shape (N, 3, H, W). On disk it is one uncompressed zip of
+In memory a set of images is float32 RGB in [-1, 1], shape (N, 3, H, W). On disk it is one uncompressed zip of
 8-bit PNGs and, beside it under the same name, one Parquet index with a row a face in the same order.
 """
 
@@ -25,7 +25,7 @@ from masquerade.core.errors import ArchiveError, PictureError
 
 OK, REFUSED = "ok", "refused"
 EMPTY = ["id", "identity", "split", "status", "reason", "source_id"]  # columns of an index without a row
-_FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # the same pictures give the same bytes
+_FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # the same images give the same bytes
 
 
 def to_float(pictures: np.ndarray) -> np.ndarray:
@@ -40,7 +40,7 @@ def to_uint8(images: np.ndarray) -> np.ndarray:
 
 
 def check_size(images: np.ndarray, size: int, user: str = "this network takes") -> None:
-    """Raises PictureError if pictures (N, 3, H, W) do not have ``size`` pixels a side."""
+    """Raises PictureError if images (N, 3, H, W) do not have ``size`` pixels a side."""
     height, width = images.shape[-2:]
     if (height, width) != (size, size):
         raise PictureError(f"is {width} x {height} pixels; {user} {size} x {size}")
@@ -136,7 +136,7 @@ class ArchiveWriter:
             pq.write_table(table, index, write_page_checksum=True)
 
     def add(self, picture: np.ndarray | None, row: Mapping[str, object], mask: np.ndarray | None = None) -> None:
-        """Add a face: its picture, uint8 (H, W, 3), its ``row`` of the index, and its parsing mask, uint8 (H, W).
+        """Add a face: its image, uint8 (H, W, 3), its ``row`` of the index, and its parsing mask, uint8 (H, W).
 
         ``picture``: None for a refused face; its row needs ``status='refused'`` and a ``reason``. Raises ArchiveError.
         """
@@ -160,7 +160,7 @@ class ArchiveWriter:
 
 
 def _checksum(entries: zipfile.ZipFile) -> str:
-    """A digest of the names and CRCs in the zip's directory. It is quick, and it ties the index to its pictures."""
+    """A digest of the names and CRCs in the zip's directory. It is quick, and it ties the index to its images."""
     listing = "\n".join(f"{entry.filename} {entry.CRC:08x}" for entry in entries.infolist())
     return hashlib.sha256(listing.encode()).hexdigest()
 
@@ -222,7 +222,7 @@ class FaceArchive:
         return rows if status is None else rows[rows["status"] == status]
 
     def digest(self, part: str) -> str:
-        """A digest of the pictures of a part and of their order, for what is learned from them."""
+        """A digest of the images of a part and of their order, for what is learned from them."""
         listing = "\n".join([self.facts["checksum"], *self.select(part)["id"]])
         return hashlib.sha256(listing.encode()).hexdigest()
 
@@ -241,7 +241,7 @@ class FaceArchive:
         return next(self.batches(len(selected), rows=selected))
 
     def pictures(self, rows: pd.DataFrame) -> np.ndarray:
-        """The pictures of the given rows, uint8 (N, S, S, 3). 27,000 of 256 x 256 pixels take 5.3 GB."""
+        """The images of the given rows, uint8 (N, S, S, 3). 27,000 of 256 x 256 pixels take 5.3 GB."""
         read = (self._read("faces", name) for name in rows["id"])
         first = next(read, np.empty((0, 0, 3), dtype=np.uint8))
         pictures = np.empty((len(rows), *first.shape), dtype=np.uint8)

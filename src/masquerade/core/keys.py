@@ -27,7 +27,7 @@ class Keys(ABC):
 
     @abstractmethod
     def experiment(self, seed: int, *purpose: object) -> bytes:
-        """A key of an experiment; it depends only on ``seed`` and ``purpose``, such as the id of a picture."""
+        """A key of an experiment; it depends only on ``seed`` and ``purpose``, such as the id of an image."""
 
     @abstractmethod
     def of(self, secret: bytes) -> bytes:
@@ -35,9 +35,9 @@ class Keys(ABC):
 
     @abstractmethod
     def add_salt(self, key: bytes, salt: bytes) -> bytes:
-        """The key of one picture: it follows from a person's ``key`` and the picture's ``salt``, which is no secret.
+        """The key of one image: it follows from a person's ``key`` and the image's ``salt``, which is no secret.
 
-        Pictures under one key have the same change in common, so they can be linked; salted ones have not.
+        Images under one key have the same change in common, so they can be linked; salted ones have not.
         """
 
     @abstractmethod
@@ -124,7 +124,7 @@ class Secret(Keys):
 def stretch(secret: bytes) -> bytes:
     """A 32-byte key from a pass phrase or the content of a key file, by scrypt (RFC 7914; 32 MiB, about 0.1 s).
 
-    The salt of scrypt is fixed, so that the slow step runs once for all pictures; each picture's own salt comes after
+    The salt of scrypt is fixed, so that the slow step runs once for all images; each image's own salt comes after
     it (`Keys.add_salt`). One table of guesses therefore serves against everybody: the secret must be hard to guess.
     Raises KeyFormatError if it is shorter than 8 bytes.
     """
@@ -188,8 +188,8 @@ def strip_line_ends(secret: bytes) -> bytes:
 
 
 def compute_check(key: bytes, salt: bytes) -> str:
-    """16 hexadecimal digits by which a key proves right or wrong: scrypt as in `keys.stretch`, with a picture's salt.
+    """16 hexadecimal digits by which a key proves right or wrong: scrypt as in `keys.stretch`, with an image's salt.
 
-    Whoever has them tests a guess of the pass phrase in about 0.2 s, and each picture anew. They do not link pictures.
+    Whoever has them tests a guess of the pass phrase in about 0.2 s, and each image anew. They do not link images.
     """
     return hashlib.scrypt(key, salt=b"masquerade check" + salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=8).hex()

@@ -125,7 +125,7 @@ def keep_freed_memory() -> None:
     """Keep freed memory for the next tensors, in this process and its forks. Without glibc nothing happens.
 
     Otherwise glibc gives large tensors back to the kernel, which clears new pages for the next ones. That takes a fifth
-    of the time of an optimization of one picture.
+    of the time of an optimization of one image.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

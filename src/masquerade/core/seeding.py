@@ -30,7 +30,7 @@ def make_generator(seed: int, *parts: object) -> np.random.Generator:
 
 
 DETERMINISM_VARIABLE = "MASQUERADE_DETERMINISTIC"
-"""Environment variable with the knob, 0 or 1 (the default). The processes that this one starts inherit it."""
+"""Environment variable with the parameter, 0 or 1 (the default). The processes that this one starts inherit it."""
 _REFUSED = re.compile(r"(\S+) does not have a deterministic implementation")
 _PACKAGE = Path(__file__).parents[1]
 _CALLERS = 3

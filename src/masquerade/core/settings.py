@@ -20,14 +20,14 @@ when it computes their gradients with AVX2, and the training crashes (uxlfoundat
 class Settings(BaseModel):
     """A block of parameters. Closed: an unknown key is an error. Frozen: its values cannot be changed.
 
-    Fields have no defaults, so that params.yaml shows every knob; those of a `SmallScale` are the exception. The text
-    below a field is its description, with unit and source (`read_descriptions`). pydantic itself would look for these
-    texts in every process that imports a block, which takes a fifth of the time of planning.
+    Fields have no defaults, so that params.yaml shows every parameter; those of a `SmallScale` are the exception. The
+    text below a field is its description, with unit and source (`read_descriptions`). pydantic itself would look for
+    these texts in every process that imports a block, which takes a fifth of the time of planning.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    # Inherited knob -> its value in the paper and the source, or what else is special: the end of its description.
+    # Inherited parameter -> its value in the paper and the source, or what else is special: the end of its description.
     sources: ClassVar[Mapping[str, str]] = {}
     # Knobs in the facts of a checkpoint that change how a trained network is used, and not the network.
     after_training: ClassVar[frozenset[str]] = frozenset()

@@ -12,20 +12,20 @@ COVERED = 0.95
 
 
 def people_of(names: np.ndarray, pictures: np.ndarray) -> np.ndarray:
-    """The person in each picture, text (N,), from the names (N,) and the ids of the pictures (N,).
+    """The person in each image, text (N,), from the names (N,) and the ids of the images (N,).
 
-    A picture with the name '', whose person is not known, shows a person of its own.
+    An image with the name '', whose person is not known, shows a person of its own.
     """
     names = names.astype(str)
     return np.where(names == "", pictures.astype(str), names)
 
 
 def people_weights(people: np.ndarray, draws: int) -> np.ndarray:
-    """How often each picture counts in each bootstrap sample of the people, float64 (draws, N).
+    """How often each image counts in each bootstrap sample of the people, float64 (draws, N).
 
-    ``people``: (N,), the person in each picture. In a sample, each person counts k times with all pictures, k drawn
+    ``people``: (N,), the person in each image. In a sample, each person counts k times with all images, k drawn
     from the Poisson distribution with mean 1 (Hanley and MacGibbon 2006). The draws of a person follow from the name
-    alone, so all sets of pictures of the same people have the same samples, and their numbers can be compared sample
+    alone, so all sets of images of the same people have the same samples, and their numbers can be compared sample
     by sample.
     """
     distinct, rows = np.unique(people.astype(str), return_inverse=True)
@@ -55,9 +55,9 @@ def compute_interval(draws: np.ndarray | None) -> tuple[float, float] | None:
 
 
 def between(embeddings: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """Euclidean distances, shape (P,), of all P pairs of pictures that show different people.
+    """Euclidean distances, shape (P,), of all P pairs of images that show different people.
 
-    ``embeddings``: (N, D). ``names``: (N,), the person in each picture; a picture with the name '' is in no pair.
+    ``embeddings``: (N, D). ``names``: (N,), the person in each image; an image with the name '' is in no pair.
     """
     from scipy.spatial.distance import pdist
 
@@ -107,7 +107,7 @@ def frechet_draws(first: np.ndarray, second: np.ndarray, weights: np.ndarray, pa
     """`compute_frechet` in each bootstrap sample, (draws,): rows of ``first`` (N, D) count ``weights`` (draws, N).
 
     ``paired``: the rows of ``second`` (N, D) count as often; else each of its two rows or more, (M, D), counts once in
-    every sample. NaN for a sample with fewer than two pictures. The distance of the means is exact. The traces are
+    every sample. NaN for a sample with fewer than two images. The distance of the means is exact. The traces are
     taken to first order in the weights w around 1, all three, because they nearly cancel; one decomposition then serves
     all samples. With the centered sets X Y^T = U S V^T, the derivative of the sum of the singular values of
     sqrt(w) X Y^T sqrt(w') by w_i is (U S U^T)_ii / 2, and by w'_j it is (V S V^T)_jj / 2.

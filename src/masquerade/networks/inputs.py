@@ -1,4 +1,4 @@
-"""Brings pictures to a network (size, range, normalization), and loads and speeds up frozen networks."""
+"""Brings images to a network (size, range, normalization), and loads and speeds up frozen networks."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -108,7 +108,7 @@ def _to_device(rows: "np.ndarray | torch.Tensor") -> "torch.Tensor":
 
 
 def pictures_at_once(side: int) -> int:
-    """For `apply_in_batches`: how many pictures of ``side`` pixels are a quick batch of a network like MobileNetV2.
+    """For `apply_in_batches`: how many images of ``side`` pixels are a quick batch of a network like MobileNetV2.
 
     Calls take most of the time of a smaller batch; the activations of a larger one do not fit in the processor's cache.
     It is a power of 2, as ``measure.batch`` is: PyTorch prepares each convolution anew for a remainder.
@@ -130,9 +130,9 @@ def zero_for_denormals() -> Iterator[None]:
 
 
 def to_pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
-    """float32 (N, 3, H, W) in [-1, 1] -> N pictures uint8 RGB (side, side, 3), contiguous.
+    """float32 (N, 3, H, W) in [-1, 1] -> N images uint8 RGB (side, side, 3), contiguous.
 
-    A picture is first rounded to 8 bits, as in an archive, and then enlarged by cubic or reduced by area interpolation.
+    An image is first rounded to 8 bits, as in an archive, and then enlarged by cubic or reduced by area interpolation.
     """
     import cv2
 
@@ -144,7 +144,7 @@ def to_pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
 
 
 def to_tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[float, ...]) -> "torch.Tensor":
-    """float32 (N, 3, H, W) in [-1, 1] -> tensor (N, 3, side, side) of ([0, 1] picture - mean) / std, RGB, on the CPU.
+    """float32 (N, 3, H, W) in [-1, 1] -> tensor (N, 3, side, side) of ([0, 1] image - mean) / std, RGB, on the CPU.
 
     Resampled by anti-aliased bilinear interpolation, as in torchvision's evaluation transforms.
     """

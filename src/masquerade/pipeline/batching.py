@@ -22,7 +22,7 @@ def apply_or_refuse(
 ) -> Iterator[tuple[Faces, Result | Refusal]]:
     """(faces, result of ``work``). If ``work`` raises PictureError, the same for each face alone, in order.
 
-    A face that is refused alone gives (face, Refusal). ``partners``: further pictures of the same faces in the same
+    A face that is refused alone gives (face, Refusal). ``partners``: further images of the same faces in the same
     order, such as their originals. ``work`` takes ``faces`` and ``partners``.
     """
     try:

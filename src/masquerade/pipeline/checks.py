@@ -1,4 +1,4 @@
-"""Checks before a build runs: files from outside that are missing or damaged, cells that are left out, hidden knobs."""
+"""Checks before a build runs: files from outside that are not ready, cells that are left out, hidden values."""
 
 import os
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def check_assets(paths: Iterable[str]) -> None:
 
 
 def check_experiment(root: Path) -> None:
-    """Raise ParameterError if an experiment of DVC changes a knob that an overlay hides, or does not run in a clone."""
+    """Raise ParameterError if a DVC experiment changes a parameter that an overlay hides, or runs in no clone."""
     baseline = os.environ.get(BASELINE)
     if not baseline:
         return

@@ -47,7 +47,7 @@ class Graph:
         self.paths = Paths(self.scale)
         self.all_cells = matrix.plan_cells(self.parameters)
         self.cells = [cell for cell in self.all_cells if cell.runnable]
-        # Imported cells are pictures of test faces: their program can make no others.
+        # Imported cells are images of test faces: their program can make no others.
         self.built = [cell for cell in self.cells if cell.method not in self.parameters.imported]
         self.attributed = matrix.select_matching(self.built, self.parameters.attributes.cells)
         self.attempted = matrix.select_matching(self.built, self.parameters.recovery.cells)
@@ -179,7 +179,7 @@ class Targets:
         )
 
     def attackers(self) -> list[str]:
-        """The pictures, trainings and results of attackers who know the method, and the downstream utility."""
+        """The images, trainings and results of attackers who know the method, and the downstream utility."""
         inputs, paths = self._graph.attackers, self._paths
         results = [
             file

@@ -1,6 +1,6 @@
 """Code that all programs of workflow/scripts/ share: arguments, the tracked run, and the format of errors.
 
-A program declares the files that it reads and writes. It gets its slice of the parameters, so it cannot read a knob
+A program declares the files that it reads and writes. It gets its slice of the parameters, so it cannot read one
 that its rule did not declare. At its top a program imports this module alone, and this module at its top imports
 little: a program that hands its job to the fork server needs nothing else.
 """
@@ -77,7 +77,7 @@ def parse_arguments(
 def main(name: str, given: Namespace, work: Callable[["Run"], None]) -> None:
     """Run ``work`` as one tracked job and record its circumstances. Of several processes, the first one records.
 
-    The run keeps no picture if the job reads a file of a private dataset (`params.sharing`).
+    The run keeps no image if the job reads a file of a private dataset (`params.sharing`).
 
     A MasqueradeError ends the program with the text of the error and status 1.
     """
@@ -160,7 +160,7 @@ def make_job(given: Namespace, run: "Run", people: str, seed: int, **more: Any) 
 
 
 def record_sample(run: "Run", given: Namespace, method: "Method | None" = None) -> None:
-    """Record a sample of the faces and anonymized pictures of a program, and the statement of its method."""
+    """Record a sample of the faces and anonymized images of a program, and the statement of its method."""
     from masquerade.pipeline import anonymization
 
     pictures = anonymization.sample(given.faces, given.outputs[0])
@@ -171,7 +171,7 @@ def record_sample(run: "Run", given: Namespace, method: "Method | None" = None) 
 
 
 def join_images(pictures: "np.ndarray", most: int = 8) -> "np.ndarray":
-    """The first pictures of uint8 (N, H, W, 3) side by side: uint8 (H, most W, 3)."""
+    """The first images of uint8 (N, H, W, 3) side by side: uint8 (H, most W, 3)."""
     import numpy as np
 
     return np.concatenate(list(pictures[:most]), axis=1)

@@ -123,7 +123,7 @@ class JudgeInputs:
         return [f"judges.{name}" for name in self.names(block)]
 
     def code(self, block: str) -> Callable[[Any], str]:
-        """Input function: the code that measures pictures with them."""
+        """Input function: the code that measures images with them."""
         return self.planned.code(f"measure.{block}", judges=self.names(block), backbones=self.needs(block))
 
 
@@ -204,7 +204,7 @@ class MethodInputs:
 
 
 PER_IMAGE, SHARED = "per_image", "shared"
-"""Pictures of which each has a key of its own, and pictures under one key (`Attacker.keys`)."""
+"""Images of which each has a key of its own, and images under one key (`Attacker.keys`)."""
 
 
 class AttackerInputs:
@@ -236,15 +236,15 @@ class AttackerInputs:
         return _load(name).needs(self.parameters.attackers[name])
 
     def faces(self, wildcards: Any) -> list[str]:
-        """Input function: the pictures from which an attacker learns."""
+        """Input function: the images from which an attacker learns."""
         return self._pictures(_load(wildcards.attacker).keys)
 
     def own_faces(self) -> list[str]:
-        """The attackers' pictures with keys of their own."""
+        """The attackers' images with keys of their own."""
         return self._pictures(PER_IMAGE)
 
     def insider_faces(self, wildcards: Any) -> list[str]:
-        """Input function: the pictures under one key of the wildcards' cell; [] if its method takes no key."""
+        """Input function: the images under one key of the wildcards' cell; [] if its method takes no key."""
         return self._pictures(SHARED) if SHARED in self.keys(wildcards) else []
 
     def keys(self, cell: Any) -> list[str]:
@@ -265,7 +265,7 @@ class AttackerInputs:
         return files
 
     def archives(self) -> list[str]:
-        """The archives of all attackers' pictures."""
+        """The archives of all attackers' images."""
         return [
             self.paths.attackers_faces.format(key_kind=keys, **vars(cell))
             for cell in self.cells

@@ -49,12 +49,12 @@ class Computed(Settings):
 
 
 class Updates(Settings):
-    """How often, on how many pictures, and how fast a network is updated."""
+    """How often, on how many images, and how fast a network is updated."""
 
     steps: Annotated[int, Field(ge=1)]
     """Updates."""
     batch: Annotated[int, Field(ge=2)]
-    """Pictures in one update."""
+    """Images in one update."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Largest learning rate of Adam."""
 
@@ -74,12 +74,12 @@ class RisingUpdates(KernelUpdates, Computed):
 
 
 class Sampled(Computed):
-    """A training whose rates fall at the end, and that draws sample pictures."""
+    """A training whose rates fall at the end, and that draws sample images."""
 
     cooldown: Annotated[float, Field(ge=0, le=1)]
     """Share of the steps, at the end, over which the learning rates fall to a fiftieth; 0: they stay."""
     samples_every: Annotated[int, Field(ge=1)]
-    """Updates between two sample pictures."""
+    """Updates between two sample images."""
 
 
 class Averaged(Sampled):

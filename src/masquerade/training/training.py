@@ -21,7 +21,7 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 class Training:
-    """The training of a network with ``settings``: its faces, seed, loop, sample pictures and checkpoint.
+    """The training of a network with ``settings``: its faces, seed, loop, sample images and checkpoint.
 
     ``name``: the training has a seed of its own, from this name and the seed of the job; '': that of the job.
     ``source``: a digest of what it learns from; '': that of the people of the job.
@@ -40,7 +40,7 @@ class Training:
         return FaceArchive(self.job.faces)
 
     def pictures(self) -> np.ndarray:
-        """The pictures of the people of the job, uint8 (N, S, S, 3)."""
+        """The images of the people of the job, uint8 (N, S, S, 3)."""
         return self.archive.pictures(self.archive.select(self.job.people))
 
     def start(self) -> None:
@@ -64,7 +64,7 @@ class Training:
     ) -> None:
         """Take ``steps`` steps of a task, from the state of an interrupted training if there is one.
 
-        ``samples``: draws a picture, uint8 (H, W, 3), after every ``settings.samples_every`` steps and after the last.
+        ``samples``: draws an image, uint8 (H, W, 3), after every ``settings.samples_every`` steps and after the last.
         Steps before ``first`` give none and do not count. ``parts``: see `digest`. ``log``: in place of the job's.
         """
 
@@ -100,7 +100,7 @@ def compute_digest(*parts: object) -> str:
 
 
 def arrange_columns(columns: Iterable[np.ndarray | Tensor]) -> np.ndarray:
-    """A sample picture, uint8 (N S, columns S, 3), of columns (N, 3, S, S) in [-1, 1] of N pictures each."""
+    """A sample image, uint8 (N S, columns S, 3), of columns (N, 3, S, S) in [-1, 1] of N images each."""
     arrays = (column.cpu().numpy() if isinstance(column, Tensor) else column for column in columns)
     return np.concatenate([np.concatenate(list(to_uint8(array))) for array in arrays], axis=1)
 
