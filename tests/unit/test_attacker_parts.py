@@ -248,7 +248,7 @@ def rates(tmp_path_factory):
         attacks = [informed.Attack(cls(NoParameters(), {}), 0, True) for cls in (Naive, Shuffled)]
         for control in CONTROLS:
             frames = [
-                informed.attack(attacks, {"own": scene_of(folder, world, control)}, {"pixels": projected}, 0.1)
+                informed.attack(attacks, {"per_image": scene_of(folder, world, control)}, {"pixels": projected}, 0.1)
                 for world in range(WORLDS)
             ]
             values = compute("attack_rank1_rate", attack_evidence(pd.concat(frames, ignore_index=True).to_dict("list")))
