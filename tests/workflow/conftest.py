@@ -46,6 +46,43 @@ def built_once(fresh, once, tmp_path_factory) -> Repository:
     return repository
 
 
+@pytest.fixture(scope="session")
+def narrow_once(built_once, once, tmp_path_factory) -> Repository:
+    """The build with the tables of one paper: a changed variant makes few jobs again. Made once, and then copied."""
+
+    def build(folder: Path) -> None:
+        repository = built_once.copy(folder / "repository")
+        repository.edit_params(lambda tree: tree.update(papers=["identitydp"]))
+        repository.snakemake("all")
+        repository.run("masquerade", "records", "clean", "--delete")
+        repository.run("masquerade", "records", "save")
+        repository.commit("one paper")
+
+    narrow = once("narrow", build)
+    return Repository(narrow / "repository", built_once.environment).copy(
+        tmp_path_factory.mktemp("narrow") / "repository"
+    )
+
+
+@pytest.fixture
+def narrow(narrow_once, tmp_path) -> Repository:
+    """A copy of the build of one paper, which a test may change."""
+    return narrow_once.copy(tmp_path / "repository")
+
+
+@pytest.fixture(scope="module")
+def plans_only(narrow_once, tmp_path_factory):
+    """A copy of the build of one paper in which no job runs."""
+    return narrow_once.copy(tmp_path_factory.mktemp("plans") / "repository")
+
+
+@pytest.fixture
+def planned(plans_only):
+    """A built working copy whose sources and parameters a test may edit, to see the plan. The edits are undone."""
+    yield plans_only
+    plans_only.git("checkout", "--quiet", "--", ".")
+
+
 @pytest.fixture
 def built(built_once, tmp_path) -> Repository:
     """A copy of the built working copy, which a test may change. Unlike in a clone, files keep their times."""

@@ -14,7 +14,7 @@ import programs
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
-KILLS = 5
+KILLS = 3
 JOB = "^(local)?rule "  # what Snakemake writes when a job begins
 TARGETS = ("results/tiny/tables/cao21/table1.csv", "results/tiny/figures/ifadit/figure5.png")
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import time
 from contextlib import suppress
@@ -24,20 +23,8 @@ def of_method(jobs: set[str], method: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def everything(fresh) -> set[str]:
+    """All jobs, of which those of tables are of more papers than the plans below have."""
     return fresh.out_of_date()
-
-
-@pytest.fixture(scope="module")
-def plans_only(built_once, tmp_path_factory):
-    """A copy of the built working copy in which no job runs."""
-    return built_once.copy(tmp_path_factory.mktemp("plans") / "repository")
-
-
-@pytest.fixture
-def planned(plans_only):
-    """A built working copy whose sources and parameters a test may edit, to see the plan. The edits are undone."""
-    yield plans_only
-    plans_only.git("checkout", "--quiet", "--", ".")
 
 
 def test_build_from_nothing_leaves_every_target(built_once):
@@ -61,12 +48,6 @@ def test_build_from_nothing_leaves_every_target(built_once):
     assert "numbers mean nothing" in claims
     assert "is not built yet" not in claims
     assert "numbers mean nothing" in (built_once.path / "results/tiny/tables/identitydp/table1.md").read_text()
-
-
-def test_one_table_can_be_planned_in_a_new_working_copy(fresh, tmp_path):
-    shutil.copytree(fresh.path, tmp_path / "repository", ignore=shutil.ignore_patterns(".masquerade", ".snakemake"))
-    planned = type(fresh)(tmp_path / "repository").snakemake("--dry-run", "--", "results/tiny/tables/falco/table1.md")
-    assert "table1" in planned
 
 
 def test_no_anonymized_picture_is_an_original(built_once):
@@ -113,44 +94,48 @@ def test_second_build_has_nothing_to_do(planned):
     assert "Nothing to be done" in planned.snakemake("all")
 
 
-def test_new_file_times_rerun_nothing(built):
-    for path in [
-        *(built.path / "src").rglob("*.py"),
-        built.path / "params.yaml",
-        *(built.path / "data").rglob("*.zip"),
-    ]:
-        path.touch()
-    assert built.out_of_date() == set()
-
-
-def test_variant_knob_reruns_its_own_cells_and_their_tables(planned, everything):
-    planned.edit_params(lambda tree: tree["methods"]["gaussian_blur"]["variants"]["size_7"].update(size=8))
-    jobs = planned.out_of_date()
-    own = {job for job in of_method(everything, "gaussian_blur") if "-size_7-" in job}
-    assert own
-    assert jobs - tables(jobs) == own
-    assert "table-identitydp-table1" in jobs
-    assert "table-identitydp-table3" not in jobs
-
-
 def tables(jobs: set[str]) -> set[str]:
     """The jobs that make tables, figures, scores and the report."""
     shows = {"table", "curves", "grid", "claims_table", "report", "scores"}
     return {job for job in jobs if job.split("-")[0] in shows}
 
 
-def test_training_knob_reruns_that_training_and_its_cells(planned, everything):
-    planned.edit_params(lambda tree: tree["methods"]["identitydp"]["params"]["losses"].update(identity=4.0))
+def test_each_change_reruns_what_it_affects_and_nothing_else(planned, everything):
+    """A variant, a training, an ablation, FALCO's margin (no code or fake is made again), and an edited module."""
+
+    def change(tree: dict) -> None:
+        methods = tree["methods"]
+        methods["gaussian_blur"]["variants"]["size_7"].update(size=8)
+        methods["identitydp"]["params"]["losses"].update(identity=4.0)
+        methods["ifadit"]["ablations"]["without_div"].update(compensation=False)
+        methods["falco"]["variants"]["m_0_9"].update(margin=0.8)
+
+    planned.edit_params(change)
+    source = "src/masquerade/methods/gaussian_noise.py"
+    planned.edit(source, "class GaussianNoise", "ADDED = 1\n\n\nclass GaussianNoise")
     jobs = planned.out_of_date()
-    trainings = {job for job in everything if job.startswith("method-identitydp")}
-    assert jobs - tables(jobs) == trainings | of_method(everything, "identitydp")
+    cells = {
+        "gaussian_blur": "-size_7-",
+        "ifadit": "-without_div-",
+        "falco": "-m_0_9-",
+        "identitydp": "",
+        "gaussian_noise": "",
+    }
+    expected = {job for method, variant in cells.items() for job in of_method(everything, method) if variant in job}
+    assert len({job.split("-")[2] for job in expected}) == len(cells)
+    trainings = {job for job in everything if job.startswith("method-identitydp")} | {"ablation-ifadit-without_div-0"}
+    assert jobs - tables(jobs) == expected | trainings
+    assert "table-identitydp-table1" in jobs
 
 
-def test_ablation_knob_reruns_that_ablation_alone(planned, everything):
-    planned.edit_params(lambda tree: tree["methods"]["ifadit"]["ablations"]["without_div"].update(compensation=False))
-    jobs = planned.out_of_date()
-    cells = {job for job in of_method(everything, "ifadit") if "-without_div-" in job}
-    assert jobs - tables(jobs) == cells | {"ablation-ifadit-without_div-0"}
+def test_times_comments_and_the_launcher_rerun_nothing(planned):
+    for name in ("methods/gaussian_noise", "core/images", "judges/pixels", "training/loop"):
+        path = planned.path / f"src/masquerade/{name}.py"
+        path.write_text(path.read_text() + "\n# a remark\n")
+    planned.edit_params(lambda tree: tree["compute"].update(launcher="local", requeues=7))
+    for path in [*(planned.path / "src").rglob("*.py"), *(planned.path / "data").rglob("*.zip")]:
+        path.touch()
+    assert planned.out_of_date() == set()
 
 
 def test_more_wrong_keys_rerun_recoveries_and_no_anonymization(planned, everything):
@@ -170,29 +155,10 @@ def test_metric_knob_reruns_metrics_alone(planned, everything):
     assert jobs - tables(jobs) == {job for job in everything if job.startswith("evaluate-")}
 
 
-def test_change_of_the_launcher_reruns_nothing(planned):
-    planned.edit_params(lambda tree: tree["compute"].update(launcher="local", requeues=7))
-    assert planned.out_of_date() == set()
-
-
-def test_edited_method_reruns_its_own_cells(planned, everything):
-    planned.edit(
-        "src/masquerade/methods/gaussian_noise.py", "class GaussianNoise", "ADDED = 1\n\n\nclass GaussianNoise"
-    )
-    jobs = planned.out_of_date()
-    assert jobs - tables(jobs) == of_method(everything, "gaussian_noise")
-
-
 def test_edited_metric_reruns_metrics_alone(planned, everything):
     planned.edit("src/masquerade/metrics/image_quality.py", "class ", "ADDED = 1\n\n\nclass ")
     jobs = planned.out_of_date()
     assert jobs - tables(jobs) == {job for job in everything if job.startswith("evaluate-")}
-
-
-def test_margin_reruns_its_own_cell_and_no_codes_or_fakes(planned, everything):
-    planned.edit_params(lambda tree: tree["methods"]["falco"]["variants"]["m_0_9"].update(margin=0.8))
-    jobs = planned.out_of_date()
-    assert jobs - tables(jobs) == {job for job in of_method(everything, "falco") if "-m_0_9-" in job}
 
 
 def test_edited_generator_reruns_only_what_uses_the_generator(planned, everything):
@@ -212,13 +178,6 @@ def test_too_few_fakes_stop_the_anonymization_with_advice(built):
     log = (built.path / "logs/tiny/anonymize/synthetic_hq/falco/m_0/0.log").read_text()
     assert "There are 3 fakes for" in log + output
     assert "Raise `fakes.count` in params.yaml" in log + output
-
-
-def test_comment_reruns_nothing(planned):
-    for name in ("methods/gaussian_noise", "core/images", "judges/pixels", "training/loop"):
-        path = planned.path / f"src/masquerade/{name}.py"
-        path.write_text(path.read_text() + "\n# a remark\n")
-    assert planned.out_of_date() == set()
 
 
 def test_only_a_deleted_file_and_what_depends_on_it_are_made_again(built):

@@ -176,16 +176,16 @@ def test_edited_code_is_found_and_a_comment_is_not(built):
     assert {broken.path for broken in breaks} - made_with_it == {"results/tiny/report/index.html"}
 
 
-def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
+def test_difference_names_the_parameter_and_then_the_code_that_changed(narrow):
     def diff(*more: str) -> dict:
-        return json.loads(built.run("masquerade", "lineage", "diff", *more, "--cell", NOISY, "--json"))
+        return json.loads(narrow.run("masquerade", "lineage", "diff", *more, "--cell", NOISY, "--json"))
 
     louder, doubled = "methods.gaussian_noise.variants.sigma_9.sigma", "src/masquerade/methods/gaussian_noise.py"
-    built.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=30.0))
-    built.run("dvc", "repro")
-    built.commit("louder")
-    built.edit(doubled, "region + sigma * noise", "region + 2 * sigma * noise")
-    built.snakemake("results/tiny/tables/identitydp/table1.csv")
+    narrow.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=30.0))
+    narrow.run("dvc", "repro")
+    narrow.commit("louder")
+    narrow.edit(doubled, "region + sigma * noise", "region + 2 * sigma * noise")
+    narrow.snakemake("results/tiny/tables/identitydp/table1.csv")
 
     committed = diff("HEAD~1", "HEAD")
     assert [(cause["kind"], cause["what"], cause["effect"]) for cause in committed["causes"]] == [
@@ -199,12 +199,14 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(built):
     assert {cause["job"] for cause in since["causes"]} == {
         "data/tiny/anonymized/synthetic_hq/gaussian_noise/sigma_9/0.zip"
     }
-    both = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY)
+    both = narrow.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", NOISY)
     assert louder in both
     assert doubled in both
     assert diff("HEAD", "HEAD")["causes"] == []
 
-    other = built.run("masquerade", "lineage", "diff", "HEAD~1", "--cell", "falco/table1:falco/m_0:fid")
+    other = narrow.run(
+        "masquerade", "lineage", "diff", "HEAD~1", "--cell", "identitydp/table1:gaussian_blur/size_7:psnr"
+    )
     assert "nothing behind it changed" in other
 
 
