@@ -107,7 +107,7 @@ def whole_pass(folder: Path, checkpoints: Path) -> None:
     knobs = json.loads((folder / KNOBS).read_text(encoding="utf-8"))
     judges = {name: load() for name, load in judges_of(knobs, checkpoints).items()}
     derived, source = folder / "derived.zip", folder / "source.zip"
-    measuring.measure(derived, folder / "measured.parquet", judges, ["test"], BATCH, source, progress=False)
+    measuring.measure(derived, folder / "measured.parquet", judges, ["test"], BATCH, source)
 
 
 def cost(child: int) -> float:

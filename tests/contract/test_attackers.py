@@ -55,8 +55,10 @@ class Bench:
 
         def fill(folder):
             made = self.workshop.method(method, observe=False)
-            own = informed.own_pictures(self.originals, made, self.parameters.informed, SEED, keys == "shared")
-            self._anonymize(folder, made, own.rows, own.keys_of)
+            people = self.parameters.informed
+            self._anonymize(
+                folder, made, *informed.select_own_images(self.originals, made, people, SEED, keys == "shared")
+            )
 
         return FaceArchive(self.workshop.once(f"own pictures {method} {keys}", fill) / "faces.zip")
 
@@ -67,10 +69,9 @@ class Bench:
 
         return FaceArchive(self.workshop.once(f"tested pictures {method}", fill) / "faces.zip")
 
-    def _anonymize(self, folder, made, rows, keys_of):
-        anonymization.anonymize(
-            self.originals, folder / "faces.zip", made, "variant", None, SEED, 4, keys_of, rows=refusing(rows)
-        )
+    def _anonymize(self, folder, made, rows, keys):
+        plan = anonymization.Plan("variant", SEED, 4)
+        anonymization.anonymize(self.originals, folder / "faces.zip", made, refusing(rows), plan, keys)
 
     def lesson(self, method, keys):
         return informed.lesson_of(self.originals, self.own(method, keys), self.parameters.informed)
@@ -323,7 +324,7 @@ def test_samples_show_what_a_restorer_does(bench, name):
 def test_pictures_that_were_all_refused_have_a_row_each(bench, tmp_path, name):
     rows = bench.originals.select("test").assign(status="refused", reason="this test refuses all")
     method = bench.workshop.method("gaussian_blur", observe=False)
-    anonymization.anonymize(bench.originals, tmp_path / "faces.zip", method, "v", None, SEED, 4, rows=rows)
+    anonymization.anonymize(bench.originals, tmp_path / "faces.zip", method, rows, anonymization.Plan("v", SEED, 4))
     lesson = bench.lesson("gaussian_blur", "per_image")
     scenes = {"per_image": informed.scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), lesson)}
     pixels = {"pixels": lambda images: images.reshape(len(images), -1)}

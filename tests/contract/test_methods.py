@@ -161,7 +161,13 @@ def test_random_code_changes_the_region_and_nothing_else(workshop, faces, name):
 @pytest.mark.parametrize("name", METHODS)
 def test_archive_has_a_row_for_every_face(workshop, name, tmp_path):
     method = workshop.method(name, observe=False)
-    anonymization.anonymize(workshop.archive, tmp_path / "out.zip", method, "variant", "test", SEED, batch=3)
+    anonymization.anonymize(
+        workshop.archive,
+        tmp_path / "out.zip",
+        method,
+        workshop.archive.select("test", status=None),
+        anonymization.Plan("variant", SEED, 3),
+    )
     out = FaceArchive(tmp_path / "out.zip")
     expected = workshop.archive.select("test", status=None)["id"].tolist()
     assert out.index["source_id"].tolist() == expected
@@ -179,7 +185,13 @@ def test_face_without_landmarks_is_refused_with_that_reason(workshop, name, tmp_
             return rows
 
     archive = Blind(workshop.archive.path)
-    anonymization.anonymize(archive, tmp_path / "out.zip", workshop.method(name), "variant", "test", SEED, batch=3)
+    anonymization.anonymize(
+        archive,
+        tmp_path / "out.zip",
+        workshop.method(name),
+        archive.select("test", status=None),
+        anonymization.Plan("variant", SEED, 3),
+    )
     out = FaceArchive(tmp_path / "out.zip")
     assert (out.index["status"] == "refused").all()
     assert out.index["reason"].str.contains("landmarks").all()
@@ -199,7 +211,13 @@ def test_face_whose_region_is_nothing_or_the_whole_picture_is_refused_alone_with
             return rows
 
     archive = Misplaced(workshop.archive.path)
-    anonymization.anonymize(archive, tmp_path / "out.zip", workshop.method(name), "variant", "test", SEED, batch=4)
+    anonymization.anonymize(
+        archive,
+        tmp_path / "out.zip",
+        workshop.method(name),
+        archive.select("test", status=None),
+        anonymization.Plan("variant", SEED, 4),
+    )
     out = FaceArchive(tmp_path / "out.zip").index
     assert out["status"].tolist() == ["refused", "refused", *["ok"] * (len(out) - 2)]
     assert "the face region covers the whole picture" in out["reason"][0]

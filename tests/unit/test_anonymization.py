@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from masquerade.core import keys
@@ -63,10 +64,10 @@ def faces(tmp_path: Path) -> FaceArchive:
     return FaceArchive(tmp_path / "faces.zip")
 
 
-def run(faces: FaceArchive, method: Method, **options) -> FaceArchive:
+def run(faces: FaceArchive, method: Method, split="test", keys=None, progress=None, **options) -> FaceArchive:
     output = faces.path.with_name("out.zip")
-    given = {"variant": "v", "split": "test", "seed": 7, "batch": 2, **options}
-    anonymization.anonymize(faces, output, method, **given)
+    plan = anonymization.Plan(**{"variant": "v", "seed": 7, "batch": 2, **options})
+    anonymization.anonymize(faces, output, method, faces.select(split, status=None), plan, keys, progress)
     return FaceArchive(output)
 
 
@@ -165,7 +166,7 @@ def test_a_keyed_method_gets_the_users_key_or_the_experiment_key_of_the_seed(fac
     assert run(faces, method, seed=7).index["key_id"].unique().tolist() == ["experiment 7"]
     assert method.keys == {keys.Secret().experiment(7, name) for name in ("f0", "f1", "f3", "f4")}
     method.keys.clear()
-    result = run(faces, method, keys_of=lambda faces: [b"my secret"] * len(faces))
+    result = run(faces, method, keys=anonymization.GivenKeys(lambda faces: [b"my secret"] * len(faces)))
     assert method.keys == {b"my secret"}
     assert result.index["key_id"].unique().tolist() == ["secret"]
     for file in (result.path, result.path.with_suffix(".parquet")):
@@ -228,3 +229,38 @@ def test_sample_shows_each_original_above_its_result(tmp_path):
     sheet = anonymization.sample(tmp_path / "source.zip", tmp_path / "derived.zip")
     assert sheet.shape == (16, 16, 3)
     assert sheet[::8, ::8, 0].tolist() == [[10, 30], [245, 225]]
+
+
+def batch_of(first: int, count: int = 4) -> Faces:
+    images = np.arange(first, first + count, dtype=np.float32).reshape(count, 1, 1, 1)
+    return Faces(images, pd.DataFrame({"id": [f"f{number}" for number in range(first, first + count)]}))
+
+
+def test_a_batch_without_a_refusal_is_processed_once():
+    batch = batch_of(0)
+    ((part, result),) = anonymization.apply_or_refuse(lambda given: given.images.sum(), batch)
+    assert part is batch
+    assert result == 6
+
+
+def test_only_the_refused_faces_have_no_result_and_the_order_is_kept():
+    calls = []
+
+    def work(batch, partners):
+        calls.append(batch.ids)
+        if (batch.images == 2).any():
+            raise PictureError("is the third")
+        return (batch.images + partners.images).ravel().tolist()
+
+    parts = list(anonymization.apply_or_refuse(work, batch_of(0), batch_of(10)))
+    assert [part.ids for part, _ in parts] == [["f0"], ["f1"], ["f2"], ["f3"]]
+    assert [result for _, result in parts] == [[10], [12], anonymization.Refusal("is the third"), [16]]
+    assert calls == [["f0", "f1", "f2", "f3"], ["f0"], ["f1"], ["f2"], ["f3"]]
+
+
+def test_other_errors_are_raised_and_not_counted_as_refusals():
+    def work(batch):
+        raise ProtocolError("has a wrong shape")
+
+    with pytest.raises(ProtocolError, match="wrong shape"):
+        list(anonymization.apply_or_refuse(work, batch_of(0)))

@@ -76,7 +76,7 @@ def copied(originals, tmp_path_factory):
 
 
 def run(originals, anonymized, state, settings=SHORT, log=lambda step, losses: None):
-    return downstream_utility.learn_and_test(originals, anonymized, LANDMARKS, settings, state, 0, 1, log)
+    return downstream_utility.learn_and_test(originals, anonymized, LANDMARKS, settings, state, 0, log)
 
 
 def test_twins_that_learn_from_clear_pictures_are_better(originals, copied, tmp_path):

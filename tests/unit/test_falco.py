@@ -226,7 +226,9 @@ def test_diverged_inversion_refuses_only_its_face(world, tmp_path, monkeypatch):
         return codes
 
     monkeypatch.setattr(LatentSpace, "invert", astray)
-    anonymization.anonymize(archive, tmp_path / "out.zip", method, "m_0", None, 0, batch=4)
+    anonymization.anonymize(
+        archive, tmp_path / "out.zip", method, archive.select(status=None), anonymization.Plan("m_0", 0, 4)
+    )
     rows = FaceArchive(tmp_path / "out.zip").index
     assert rows["status"].tolist() == ["ok", "ok", "refused", "ok", "ok", "ok"]
     assert "diverged" in rows["reason"][2]

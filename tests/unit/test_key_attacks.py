@@ -77,12 +77,15 @@ def originals(tmp_path) -> FaceArchive:
 
 def attacked(originals, tmp_path, cls=Turn, **changes):
     method = cls(cls.Params(), cls.Variant(), Resources())
-    anonymization.anonymize(originals, tmp_path / "hidden.zip", method, "v", "test", seed=3, batch=5)
+    anonymization.anonymize(
+        originals, tmp_path / "hidden.zip", method, originals.select("test", status=None), anonymization.Plan("v", 3, 5)
+    )
     judge = Angle(Angle.Params(), {})
     source = tmp_path / "source.parquet"
-    measuring.measure(originals.path, source, {"angle": judge}, ["validation", "test"], progress=False)
+    measuring.measure(originals.path, source, {"angle": judge}, ["validation", "test"])
+    recognition = key_attacks.Recognition(judge, face_tables.read(source), "validation")
     attacks = key_attacks.KeyAttacks(
-        originals, FaceArchive(tmp_path / "hidden.zip"), method, judge, face_tables.read(source), "validation",
+        originals, FaceArchive(tmp_path / "hidden.zip"), method, recognition,
         SETTINGS.model_copy(update=changes), draws=50,
     )  # fmt: skip
     return attacks.results()

@@ -74,7 +74,9 @@ def originals(tmp_path) -> FaceArchive:
 
 @pytest.fixture
 def anonymized(originals, method, tmp_path) -> FaceArchive:
-    anonymization.anonymize(originals, tmp_path / "hidden.zip", method, "v", "test", seed=3, batch=4)
+    anonymization.anonymize(
+        originals, tmp_path / "hidden.zip", method, originals.select("test", status=None), anonymization.Plan("v", 3, 4)
+    )
     return FaceArchive(tmp_path / "hidden.zip")
 
 
@@ -158,7 +160,9 @@ def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tm
             raise PictureError("is refused")
 
     refusing = Refusing(Refusing.Params(), Refusing.Variant(), Resources())
-    anonymization.anonymize(originals, tmp_path / "none.zip", refusing, "v", "test", seed=3, batch=4)
+    anonymization.anonymize(
+        originals, tmp_path / "none.zip", refusing, originals.select("test", status=None), anonymization.Plan("v", 3, 4)
+    )
     attempts = tmp_path / "attempts.zip"
     recovery.attempt_all(originals, FaceArchive(tmp_path / "none.zip"), attempts, method, SETTINGS, batch=4)
     assert len(FaceArchive(attempts)) == 0

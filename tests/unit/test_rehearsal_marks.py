@@ -54,7 +54,7 @@ def archive(folder: Path) -> Path:
 
 
 def measured(folder: Path) -> Path:
-    measuring.measure(archive(folder), folder / "measured.parquet", {}, progress=False)
+    measuring.measure(archive(folder), folder / "measured.parquet", {})
     return folder / "measured.parquet"
 
 

@@ -20,7 +20,6 @@ def work(run) -> None:
         settings,
         given.state,
         given.seed,
-        given.threads,
         run.log,
     )
     face_tables.write_table(frame, given.outputs[0])

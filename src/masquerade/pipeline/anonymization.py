@@ -6,78 +6,97 @@ with its reason.
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
 from masquerade.core import discovery
 from masquerade.core.annotations import ANNOTATION
-from masquerade.core.errors import ProtocolError
+from masquerade.core.errors import PictureError, ProtocolError
 from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, MemoryArchive, to_uint8
 from masquerade.core.keys import Keys
 from masquerade.methods import Method
-from masquerade.pipeline import batching
-from masquerade.pipeline.batching import Refusal
 
 TOLERANCE = 1.0 / 255.0  # half a gray level, which rounding to 8 bits removes
 NO_LANDMARKS = "its 68 landmarks are not known, and the method needs them"
 UNCHANGED = "the method returned the original picture"
+Result = TypeVar("Result")
 Progress = Callable[[int], None]
 KeysOf = Callable[[Faces], Sequence[bytes]]
 """Faces -> the key of each one."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A face has no result."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the faces of an archive are anonymized. ``batch``: the most faces that the method gets at once."""
+
+    variant: str
+    seed: int
+    batch: int
+    for_release: bool = False
+    """Whether people will get the images: then a control may not return the original either."""
+
+
+@dataclass(frozen=True)
+class GivenKeys:
+    """The keys of faces, and what the archive says of them."""
+
+    of_faces: KeysOf
+    key_id: str = "secret"
 
 
 def anonymize(
     archive: FaceArchive,
     output: Path | MemoryArchive,
     method: Method,
-    variant: str,
-    split: str | None,
-    seed: int,
-    batch: int,
-    keys_of: KeysOf | None = None,
+    rows: pd.DataFrame,
+    plan: Plan,
+    keys: GivenKeys | None = None,
     progress: Progress | None = None,
-    for_release: bool = False,
-    most: int = 0,
-    *,
-    rows: pd.DataFrame | None = None,
-    key_id: str = "secret",
 ) -> None:
-    """Write the faces of ``split`` (None: all), anonymized by ``method``, to the archive ``output``.
+    """Write the faces ``rows`` of the index, anonymized by ``method``, to the archive ``output``.
 
     Rows keep their order, id, identity and attributes. ``source_id`` is the id of the original. A face is refused if
 
     - the original was refused (same reason),
     - the method needs landmarks and the face has none,
     - the result is not finite or leaves [-1, 1],
-    - the result equals the original. A control may return the original, but not ``for_release``.
+    - the result equals the original. A control may return the original, but not for a release.
 
-    ``keys_of``: gives the keys of faces, for a keyed method; None: each face has a key of its own, which follows from
-    seed and id (`experiment_keys`). ``progress`` is called with the number of faces done. ``most``: at most so many
-    faces, 0 for all (see `subset`). ``rows``: of the index, the faces instead of those of ``split``. ``key_id``: what
-    the archive says of the keys of ``keys_of``. Raises ProtocolError if a result has a wrong shape or type.
+    ``keys``: for a keyed method; None: each face has a key of its own, which follows from seed and id
+    (`experiment_keys`). ``progress`` is called with the number of faces done. Raises ProtocolError if a result has a
+    wrong shape or type.
     """
-    chosen = rows if rows is not None else subset(archive.select(split, status=None), most)
-    refused = refusals(chosen)
+    refused = refusals(rows)
     if method.capabilities.landmarks:
-        refused = {**dict.fromkeys(_without_landmarks(chosen), NO_LANDMARKS), **refused}
+        refused = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **refused}
     kind = method.capabilities.keys
-    if kind and keys_of is None:
-        keys_of, key_id = experiment_keys(kind, seed), f"experiment {seed}"
-    usable, batch = chosen[~chosen["id"].isin(refused.keys())], method.choose_batch_size(batch)
+    if kind and keys is None:
+        keys = GivenKeys(experiment_keys(kind, plan.seed), f"experiment {plan.seed}")
+    usable, batch = rows[~rows["id"].isin(refused.keys())], method.choose_batch_size(plan.batch)
     if len(usable):
         method.observe(archive.batches(batch, rows=usable))
 
     def work(faces: Faces) -> np.ndarray:
-        return method.anonymize(faces, seed, keys_of(faces) if keys_of else None)
+        return method.anonymize(faces, plan.seed, keys.of_faces(faces) if keys else None)
 
-    forbidden = None if method.capabilities.control and not for_release else UNCHANGED
+    forbidden = None if method.capabilities.control and not plan.for_release else UNCHANGED
     results = _results(archive, usable, method, work, batch, forbidden, progress)
-    about = {"method": _name(method), "variant": variant, "key_id": key_id if kind else "", "seed": seed}
+    key_id = keys.key_id if kind and keys else ""
+    about = {"method": _name(method), "variant": plan.variant, "key_id": key_id, "seed": plan.seed}
     statement = method.statement() if len(usable) else {}  # without a face the method has observed nothing
     facts = {**archive.facts, **about, "statement": statement}
-    write(output, chosen, refused, results, about, facts)
+    write(output, rows, refused, results, about, facts)
 
 
 def subset(rows: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -164,7 +183,7 @@ def _checked_results(
     faces: Faces, method: Method, work: Callable[[Faces], np.ndarray], forbidden: str | None
 ) -> Iterator[tuple[np.ndarray | None, str]]:
     """As `_results`, for one batch."""
-    for part, images in batching.apply_or_refuse(work, faces):
+    for part, images in apply_or_refuse(work, faces):
         if isinstance(images, Refusal):
             yield None, images.reason
             continue
@@ -172,6 +191,30 @@ def _checked_results(
         for image, original in zip(images, part.images, strict=True):
             reason = fault(image, original, forbidden)
             yield (None, reason) if reason else (to_uint8(image), "")
+
+
+def apply_or_refuse(
+    work: Callable[..., Result], faces: Faces, *partners: Faces
+) -> Iterator[tuple[Faces, Result | Refusal]]:
+    """(faces, result of ``work``). If ``work`` raises PictureError, the same for each face alone, in order.
+
+    A face that is refused alone gives (face, Refusal). ``partners``: further pictures of the same faces in the same
+    order, such as their originals. ``work`` takes ``faces`` and ``partners``.
+    """
+    try:
+        result = work(faces, *partners)
+    except PictureError as error:
+        if len(faces) == 1:
+            yield faces, Refusal(str(error))
+            return
+        for place in range(len(faces)):
+            yield from apply_or_refuse(work, *(_one(batch, place) for batch in (faces, *partners)))
+        return
+    yield faces, result
+
+
+def _one(faces: Faces, place: int) -> Faces:
+    return Faces(faces.images[[place]], faces.index.iloc[[place]])
 
 
 def check_protocol(images: object, faces: Faces, method: Method) -> None:

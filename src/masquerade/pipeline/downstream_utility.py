@@ -77,7 +77,6 @@ def learn_and_test(
     settings: UtilitySettings,
     state: Path,
     seed: int,
-    threads: int,
     log: loop.Log,
 ) -> pd.DataFrame:
     """Train both networks on the train split of ``anonymized``, and test them on the clear test split of ``originals``.
@@ -94,7 +93,6 @@ def learn_and_test(
     picture without landmarks has a row without numbers. Raises ProtocolError if there are too few pictures to learn
     from, or no test picture with landmarks.
     """
-    torch.set_num_threads(threads)
     learned = _learned(originals, anonymized, settings.pictures)
     rows = originals.select("test")
     points, corners = _annotations(rows, originals)

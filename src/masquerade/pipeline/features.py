@@ -16,8 +16,8 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.face_tables import FEATURES
 from masquerade.core.images import OK, REFUSED, FaceArchive, Faces
 from masquerade.methods import Method
-from masquerade.pipeline import batching
-from masquerade.pipeline.batching import Refusal
+from masquerade.pipeline import anonymization
+from masquerade.pipeline.anonymization import Refusal
 
 KEPT = ("id", "identity", "status", "reason")
 """Columns of the index that are kept."""
@@ -35,7 +35,7 @@ def write(
     table = rows[kept].set_index("id", drop=False)
     vectors: dict[str, dict[str, np.ndarray]] = {}
     for faces in archive.batches(batch, split):
-        for part, features in batching.apply_or_refuse(method.features, faces):
+        for part, features in anonymization.apply_or_refuse(method.features, faces):
             if isinstance(features, Refusal):
                 table.loc[part.ids, ["status", "reason"]] = REFUSED, features.reason
                 continue

@@ -49,28 +49,26 @@ Pixelwise = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
 """Pictures and clear pictures, (N, 3, H, W) each -> psnr and ssim, (N,) each."""
 
 
-@dataclass(frozen=True)
-class Own:
-    """The faces that an attacker anonymizes, rows of the index, and the keys of faces (None: each its own)."""
-
-    rows: pd.DataFrame
-    keys_of: anonymization.KeysOf | None
-
-
 def seed_of(seed: int, trial: int) -> int:
     """The seed of a training: that of the cell, and another one for each further trial."""
     return seeding.derive_seed(seed, "trial", trial) if trial else seed
 
 
-def own_pictures(archive: FaceArchive, method: Method, people: AttackedPeople, seed: int, one_key: bool) -> Own:
-    """What an attacker anonymizes: its own people, and with ``one_key`` the tested ones too, all under one key."""
+def select_own_images(
+    archive: FaceArchive, method: Method, people: AttackedPeople, seed: int, one_key: bool
+) -> tuple[pd.DataFrame, anonymization.GivenKeys | None]:
+    """The faces that an attacker anonymizes, rows of the index, and their keys (None: each image has its own).
+
+    They show its own people, and with ``one_key`` the tested ones too, all under one key.
+    """
     rows = people_rows(archive.select("attackers", status=None), people)
     if not one_key:
-        return Own(rows, None)
+        return rows, None
     keys = method.capabilities.keys
     assert keys is not None  # only methods with keys have such pictures
     key = keys.experiment(seed, "one key of an insider")
-    return Own(pd.concat([rows, archive.select("test", status=None)]), lambda faces: [key] * len(faces))
+    given = anonymization.GivenKeys(lambda faces: [key] * len(faces), f"experiment {seed}, one key")
+    return pd.concat([rows, archive.select("test", status=None)]), given
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ over people.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,24 @@ from masquerade.params.protocols import AttackSettings
 from masquerade.pipeline import anonymization
 
 
+@dataclass(frozen=True)
+class Recognition:
+    """The judge of the attacks, and the measurements of the originals, which hold its embeddings.
+
+    It accepts a picture for a person if its embedding is nearer to that of the person's original than a threshold,
+    which is set on the pairs of different people in the split ``calibrate_on``.
+    """
+
+    judge: Judge
+    originals: pd.DataFrame
+    calibrate_on: str
+
+
 class KeyAttacks:
     """The attacks on the keys of one anonymized set.
 
-    ``source``: the measurements of its originals, with the embeddings of ``judge``. The judge accepts a picture
-    for a person if its embedding is nearer to that of the person's original than a threshold, which accepts a share
-    ``settings.far`` of the pairs of different people in the split ``calibrate_on``.
-    Raises ProtocolError if the method takes no key.
+    The threshold of the ``recognition`` accepts a share ``settings.far`` of the pairs of different people. ``draws``:
+    bootstrap samples. Raises ProtocolError if the method takes no key.
     """
 
     def __init__(
@@ -44,21 +56,20 @@ class KeyAttacks:
         originals: FaceArchive,
         anonymized: FaceArchive,
         method: Method,
-        judge: Judge,
-        source: pd.DataFrame,
-        calibrate_on: str,
+        recognition: Recognition,
         settings: AttackSettings,
         draws: int,
     ):
         keys = method.capabilities.keys
         if keys is None or not method.capabilities.invertible:
             raise ProtocolError(f"{anonymized.facts['method']} takes no key, so there is none to attack.")
-        self._keys, self._method, self._judge = keys, method, judge
+        self._keys, self._method, self._judge = keys, method, recognition.judge
         self._originals, self._anonymized, self._settings, self._draws = originals, anonymized, settings, draws
         self._seed = anonymized.facts["seed"]
         self._column = f"{settings.judge}.embedding"
-        self._measured = source.set_index("id", drop=False)
-        calibration = source[source["split"] == calibrate_on]
+        self._measured = recognition.originals.set_index("id", drop=False)
+        source = recognition.originals
+        calibration = source[source["split"] == recognition.calibrate_on]
         embeddings, names = stack(calibration[self._column]), calibration["identity"].to_numpy()
         known = np.isfinite(embeddings).all(axis=1)
         self.threshold = find_threshold(settings.far, np.sort(between(embeddings[known], names[known])))

@@ -35,8 +35,6 @@ def measure(
     batch: int = 32,
     source: Path | None = None,
     most: int = 0,
-    threads: int = 1,
-    progress: bool = True,
 ) -> None:
     """Measure ``archive`` and write ``output``, which appears only when complete.
 
@@ -44,8 +42,8 @@ def measure(
     (`anonymization.subset`), 0 for all.
     ``source``: the archive with the sources of these pictures, which judges get as the reference. They are matched by
     ``source_id``, or by ``id`` if the index has no ``source_id``. None: these are originals. At most ``batch`` pictures
-    (and as many references) are in memory at a time. ``threads``: CPU threads of PyTorch and OpenCV during the call.
-    ``progress``: show a bar if standard error is a terminal.
+    (and as many references) are in memory at a time. PyTorch and OpenCV use
+    one thread of the CPU during the call.
 
     Raises ArchiveError if an archive is damaged or lacks a reference, and ProtocolError if a judge does not measure
     what it declares.
@@ -57,7 +55,7 @@ def measure(
     measured = rows[rows["status"] == OK]
     values_of: dict[str, list[np.ndarray]] = {}
     side = None
-    with limited_threads(threads), tqdm(total=len(measured), unit="face", disable=None if progress else True) as bar:
+    with limited_threads(1), tqdm(total=len(measured), unit="face", disable=None) as bar:
         for loaded in faces.batches(batch, rows=measured):
             side = loaded.images.shape[-1]
             reference = references.of(loaded.index, loaded.images.shape) if references else None

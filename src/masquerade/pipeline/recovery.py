@@ -16,8 +16,8 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
 from masquerade.methods import Method
 from masquerade.params.protocols import RecoverySettings
-from masquerade.pipeline import anonymization, batching
-from masquerade.pipeline.batching import Refusal
+from masquerade.pipeline import anonymization
+from masquerade.pipeline.anonymization import Refusal
 
 Attempts = dict[tuple[str, int], np.ndarray]
 """(attempt, number) -> pictures of the same faces, float32 (N, 3, H, W)."""
@@ -56,7 +56,7 @@ def attempt_all(
     with ArchiveWriter(output, facts) as out:
         for faces in anonymized.batches(batch, rows=rows):
             source = originals.load(rows=sources.loc[faces.index["source_id"]])
-            parts = list(batching.apply_or_refuse(work, faces, source))
+            parts = list(anonymization.apply_or_refuse(work, faces, source))
             made = [attempts for _, attempts in parts if not isinstance(attempts, Refusal)]
             names = list(dict.fromkeys(name for attempts in made for name in attempts))
             for part, attempts in parts:

@@ -237,10 +237,11 @@ class Anonymizer:
 
         def work(originals: FaceArchive, results: MemoryArchive) -> None:
             count = len(originals.select())
+            plan = anonymization.Plan(self.maker.variant, seed, batches.BATCH, for_release=True)
             anonymization.anonymize(
-                originals, results, method, self.maker.variant, None, seed, batches.BATCH,
-                personal and personal.of_faces, lambda done: options.progress(f"Anonymizing: {done} of {count} faces"),
-                for_release=True,
+                originals, results, method, originals.select(status=None), plan,
+                anonymization.GivenKeys(personal.of_faces) if personal else None,
+                lambda done: options.progress(f"Anonymizing: {done} of {count} faces"),
             )  # fmt: skip
 
         rule = ReleaseRule(self._judge, self.threshold, options.keep_recognizable)
