@@ -170,9 +170,7 @@ def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tm
     judges = {"brightness": Brightness(Brightness.Params(), {})}
     for name in ("faces", "none", "attempts"):
         source = None if name == "faces" else tmp_path / "faces.zip"
-        measuring.measure(
-            tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", judges, source=source, progress=False
-        )
+        measuring.measure(tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", judges, source=source)
     files = (tmp_path / f"{name}.measured" for name in ("faces", "none", "attempts"))
     evidence = evaluation.evidence(
         evaluation.CellFiles(**dict(zip(("source", "derived", "attempts"), files, strict=True))), "validation"

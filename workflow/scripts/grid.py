@@ -24,7 +24,7 @@ def work(run) -> None:
     if given.source:
         measured = {Cell.of("measurements", path): path for path in given.measured}
         distances = face_selection.distances(given.source, measured, context.judge(figure.judge))
-    derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.attempts))
+    derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.recoveries))
     private = any(sharing.is_private(path, given.private.split()) for path in given.inputs)
     images = figures.GridArchives(FaceArchive(given.faces), derived, attempts, distances, private)
     figures.grid(figure, images, skip_reasons(given.skipped), context, given.outputs)
