@@ -15,18 +15,10 @@ def work(run) -> None:
 
     params = given.params
     settings = params.settings("attacks", AttackSettings)
-<<<<<<< HEAD
-    attacks = KeyAttacks(
-        FaceArchive(given.faces), FaceArchive(given.anonymized), program.build_method(given),
-        params.build("judges", settings.judge, given.judged), face_tables.read(given.source),
-        params["matrix.calibrate_on"], settings, params["bootstrap.draws"],
-    )  # fmt: skip
-=======
     judge = params.build("judges", settings.judge, given.judged)
     recognition = Recognition(judge, face_tables.read(given.source), params["matrix.calibrate_on"])
     archives = FaceArchive(given.faces), FaceArchive(given.anonymized)
-    attacks = KeyAttacks(*archives, program.method(given), recognition, settings, params["bootstrap.draws"])
->>>>>>> 30559ea2 (anonymize, measure, KeyAttacks and learn_and_test take at most seven parameters: what travels together is Plan, GivenKeys, Recognition; batching is part of anonymization)
+    attacks = KeyAttacks(*archives, program.build_method(given), recognition, settings, params["bootstrap.draws"])
     results = attacks.results()
     files.write_json(given.outputs[0], {"cell": program.select_cell(given), "attacks": results})
     shares = {name: each["person"]["value"] for name, each in results["found"].items()}
