@@ -30,7 +30,7 @@ from masquerade.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from masquerade.methods import listed as methods
+    from masquerade.methods import list_methods as methods
     from masquerade.pipeline.photographs.anonymizer import Anonymizer, load
     from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions
     from masquerade.pipeline.photographs.single import AnonymizedFace, AnonymizedPhotograph
