@@ -147,7 +147,7 @@ from masquerade.pipeline import program
 given = program.parse_arguments("A toy.", files=("faces",))
 def work(run):
     given.outputs[0].write_text("made")
-    run.picture("sample", np.zeros((8, 8, 3), np.uint8))
+    run.log_image("sample", np.zeros((8, 8, 3), np.uint8))
 program.main("toy", given, work)
 """
     archive = tmp_path / f"data/tiny/faces/{faces}.zip"

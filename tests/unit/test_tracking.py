@@ -90,7 +90,7 @@ def test_run_carries_parameters_curves_pictures_and_tags(client):
     with tracking.run("train toy", {"methods.toy": {"rate": 0.1}}, {"commit": "abc"}) as run:
         for step in range(3):
             run.log(step, {"loss": 3.0 - step})
-        run.picture("sample", np.zeros((4, 4, 3), np.uint8))
+        run.log_image("sample", np.zeros((4, 4, 3), np.uint8))
     publishing.publish()
     published = runs(client)["train toy"]
     assert published.info.status == "FINISHED"
@@ -205,7 +205,7 @@ def test_killed_publisher_neither_loses_nor_repeats_events(client, monkeypatch, 
     with tracking.run("once", {"rate": 1}, {}) as run:
         for step in range(5):
             run.log(step, {"loss": step})
-        run.picture("sample", np.zeros((4, 4, 3), np.uint8))
+        run.log_image("sample", np.zeros((4, 4, 3), np.uint8))
     publish_killed_in(monkeypatch, getattr(publishing, owner), method, after)
     publishing.publish()
     assert publishing.publish() == 0, "publishing again adds nothing"
@@ -328,7 +328,7 @@ def test_artifacts_of_a_moved_working_copy_are_found_and_its_old_place_is_not_ma
         monkeypatch.chdir(place)
         monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{place}/mlflow.db")
         run = started(name)
-        run.artifact(Path("mlflow.db"))
+        run.log_artifact(Path("mlflow.db"))
         run.end("FINISHED")
         publishing.publish()
     moved = type(client)(tracking.find_store())

@@ -50,7 +50,7 @@ def requeued(run: tracking.Run, number: int) -> None:
 
 def work(kind: str, number: int, run: tracking.Run) -> None:
     Path(f"output{number}").write_text(kind)
-    run.picture("sample", np.full((8, 8, 3), number, np.uint8))
+    run.log_image("sample", np.full((8, 8, 3), number, np.uint8))
     if kind == "requeued":
         requeued(run, number)
         return

@@ -94,7 +94,7 @@ class Run:
             logger.warning("not published to %s now (%s); it will be when the build ends", place, reason)
         self._due = time.monotonic() + max(_LIVE_SECONDS, 10 * (time.monotonic() - began))
 
-    def picture(self, name: str, pixels: "np.ndarray") -> None:
+    def log_image(self, name: str, pixels: "np.ndarray") -> None:
         """Keep a sample image, uint8 (H, W, 3), as the artifact ``pictures/<name>.png``, if the run shows faces."""
         if not self._shows_faces:
             return
@@ -106,7 +106,7 @@ class Run:
         Image.fromarray(pixels).save(file)
         self._append(event="artifact", path=str(file), folder="pictures")
 
-    def artifact(self, path: Path) -> None:
+    def log_artifact(self, path: Path) -> None:
         """Keep a copy of a file that the job wrote."""
         self._append(event="artifact", path=str(path), folder="")
 
@@ -152,7 +152,7 @@ def run(
 
 def _end(record: Run, status: str) -> None:
     if LOG in os.environ:
-        record.artifact(Path(os.environ[LOG]))
+        record.log_artifact(Path(os.environ[LOG]))
     record.end(status)
 
 

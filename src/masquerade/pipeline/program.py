@@ -154,7 +154,7 @@ def make_job(given: Namespace, run: "Run", people: str, seed: int, **more: Any) 
         seed=seed,
         threads=given.threads,
         log=run.log,
-        picture=run.picture,
+        picture=run.log_image,
         **more,
     )
 
@@ -165,7 +165,7 @@ def record_sample(run: "Run", given: Namespace, method: "Method | None" = None) 
 
     pictures = anonymization.sample(given.faces, given.outputs[0])
     if pictures is not None:
-        run.picture("sample", pictures)
+        run.log_image("sample", pictures)
     if method is not None:
         run.tag({f"statement.{key}": str(value) for key, value in method.statement().items()})
 
