@@ -78,7 +78,7 @@ def test_networks_of_a_judge_run_on_the_accelerator(workshop, name, faces, reque
 def test_classifiers_of_the_attribute_protocol_run_on_the_accelerator(workshop, architecture, monkeypatch):
     block = workshop.parameters.attributes
     kept = block.model_dump(include=set(AttributeSettings.model_fields))
-    settings = AttributeSettings(**kept | {"frozen_blocks": 3})
+    settings = AttributeSettings(**kept | {"small_scale": {"frozen_blocks": 3}})
     pictures = np.random.default_rng(SEED).integers(0, 256, (6, 32, 32, 3)).astype(np.uint8)
     labels = np.arange(12).reshape(6, 2) % 3 == 0
 

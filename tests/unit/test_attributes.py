@@ -7,13 +7,13 @@ import torch
 
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
-from masquerade.params.protocols import AttributeSettings
+from masquerade.params.protocols import AttributeSettings, AttributeSmallScale
 from masquerade.pipeline import anonymization
 from masquerade.pipeline.attributes import classifier, protocol
 
 SETTINGS = AttributeSettings(
-    size=32, frozen_blocks=18, train_pictures=0, labeler_pictures=0, epochs=60, batch=8, learning_rate=0.01,
-    test_share=0.25,
+    size=32, small_scale={"frozen_blocks": 18}, train_pictures=0, labeler_pictures=0, epochs=60, batch=8,
+    learning_rate=0.01, test_share=0.25,
 )  # fmt: skip
 BRIGHT, RED = "attribute.Smiling", "attribute.Young"
 
@@ -52,7 +52,9 @@ def test_focal_loss_equals_the_value_worked_by_hand():
 def test_features_of_frozen_blocks_give_the_prediction_of_the_whole_network(architecture):
     pictures = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)
     cut = classifier.Classifier(architecture, ["a"], SETTINGS, seed=0)
-    whole = classifier.Classifier(architecture, ["a"], SETTINGS.model_copy(update={"frozen_blocks": 0}), seed=0)
+    whole = classifier.Classifier(
+        architecture, ["a"], SETTINGS.model_copy(update={"small_scale": AttributeSmallScale()}), seed=0
+    )
     np.testing.assert_allclose(cut.predict(cut.features(pictures)), whole.predict(whole.features(pictures)), atol=1e-4)
 
 

@@ -269,7 +269,9 @@ def learned_head(monkeypatch):
 def learned_attributes(monkeypatch):
     """An epoch of the classifier of FALCO's attribute protocol; the last block of its network is trained."""
     params = loading.load(Path(__file__).parents[2], "tiny").attributes.model_dump(exclude={"cells"})
-    learner = classifier.Classifier("mobilenet_v2", ["a", "b"], AttributeSettings(**params | {"frozen_blocks": 18}), 0)
+    learner = classifier.Classifier(
+        "mobilenet_v2", ["a", "b"], AttributeSettings(**params | {"small_scale": {"frozen_blocks": 18}}), 0
+    )
     features = learner.features(np.zeros((4, 32, 32, 3), np.uint8))
     learner.fit(features, features, np.eye(4, 2, dtype=bool))
 

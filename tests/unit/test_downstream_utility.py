@@ -19,7 +19,7 @@ LANDMARKS = LandmarksSettings(
 )  # fmt: skip
 SETTINGS = UtilitySettings(
     pictures=0,
-    landmark_size=32, landmark_widths=[4, 8, 8], landmark_kernel_rate=0.02, landmark_steps=60,
+    landmark_size=32, landmark_widths=[4, 8, 8], small_scale={"landmark_kernel_rate": 0.02}, landmark_steps=60,
     detector_widths=[4, 8, 8], detector_steps=60, detector_batch=8, detector_rate=0.01,
 )  # fmt: skip
 SHORT = SETTINGS.model_copy(update={"landmark_steps": 3, "detector_steps": 3})

@@ -13,7 +13,14 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from masquerade.core.settings import Name, Settings
+from masquerade.core.settings import Name, Settings, SmallScale
+
+
+class AttributeSmallScale(SmallScale):
+    """How the training of FALCO's attribute protocol differs at small scales."""
+
+    frozen_blocks: Annotated[int, Field(ge=0)] = 0
+    """Number of the classifier's blocks that keep the weights from ImageNet; 0: all blocks are trained."""
 
 
 class AttributeSettings(Settings):
@@ -21,8 +28,6 @@ class AttributeSettings(Settings):
 
     size: Annotated[int, Field(ge=32, multiple_of=32)]
     """Side of the classifier's input in pixels (224: Sandler et al. 2018)."""
-    frozen_blocks: Annotated[int, Field(ge=0)]
-    """Number of its blocks that keep the weights from ImageNet; 0: all blocks are trained."""
     train_pictures: Annotated[int, Field(ge=0)]
     """Faces of the methods' people that are anonymized and trained on, the same for every method; 0: all."""
     labeler_pictures: Annotated[int, Field(ge=0)]
@@ -35,6 +40,8 @@ class AttributeSettings(Settings):
     """Initial learning rate of Adam; it decreases as a cosine."""
     test_share: Annotated[float, Field(gt=0, lt=1)]
     """Share of the faces that is the test set, for a dataset without a train split (0.2: falco section 4.1)."""
+    small_scale: AttributeSmallScale = AttributeSmallScale()
+    """How the training differs at small scales."""
 
 
 class AttributeProtocol(AttributeSettings):
@@ -152,6 +159,13 @@ class InformedProtocol(InformedSettings):
         return AttackedPeople(**shared | self.overrides.get(method, {}).get(variant, {}))
 
 
+class UtilitySmallScale(SmallScale):
+    """How the trainings of the downstream utility differ at small scales."""
+
+    landmark_kernel_rate: Annotated[float, Field(ge=0)] = 0.0
+    """Largest learning rate of Muon, for the kernels of the landmark network (0: AdamW for these too)."""
+
+
 class UtilitySettings(Settings):
     """Two networks that learn from the attackers' anonymized pictures and are tested on clear ones: a utility.
 
@@ -164,8 +178,6 @@ class UtilitySettings(Settings):
     """Side in pixels of the input of the landmark network."""
     landmark_widths: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1, max_length=7)]
     """Channels of its convolutions; each halves the picture."""
-    landmark_kernel_rate: Annotated[float, Field(ge=0)]
-    """Largest learning rate of Muon, for its kernels (0: AdamW for these too)."""
     landmark_steps: Annotated[int, Field(ge=1)]
     """Its batches, each of backbones.landmarks.batch pictures."""
     detector_widths: Annotated[list[Annotated[int, Field(ge=4)]], Field(min_length=2)]
@@ -176,3 +188,5 @@ class UtilitySettings(Settings):
     """Pictures in one of these batches."""
     detector_rate: Annotated[float, Field(gt=0)]
     """Largest learning rate of Adam."""
+    small_scale: UtilitySmallScale = UtilitySmallScale()
+    """How the trainings differ at small scales."""

@@ -117,7 +117,7 @@ def _own(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSe
     """The settings of the backbone with the values of the twin."""
     values = {
         "input_size": settings.landmark_size, "widths": settings.landmark_widths,
-        "kernel_rate": settings.landmark_kernel_rate, "steps": settings.landmark_steps,
+        "kernel_rate": settings.small_scale.landmark_kernel_rate, "steps": settings.landmark_steps,
     }  # fmt: skip
     return landmarks.model_copy(update=values)
 

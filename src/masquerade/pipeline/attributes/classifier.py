@@ -23,15 +23,15 @@ FROZEN_BATCH = 16  # pictures in a batch of the frozen blocks
 class Classifier:
     """Pictures uint8 (N, S, S, 3) -> probabilities (N, A) of ``attributes``.
 
-    The first ``settings.frozen_blocks`` blocks of the network are not trained. If these are all blocks, only the last
-    layer is trained.
+    The first ``settings.small_scale.frozen_blocks`` blocks of the network are not trained. If these are all blocks,
+    only the last layer is trained.
     """
 
     def __init__(self, architecture: Architecture, attributes: Sequence[str], settings: AttributeSettings, seed: int):
         self.attributes, self.settings, self.seed = list(attributes), settings, seed
         torch.manual_seed(seeding.derive_seed(seed, "classifier"))
         blocks, (self._mean, self._std), width = ARCHITECTURES[architecture]()
-        kept = min(settings.frozen_blocks, len(blocks))
+        kept = min(settings.small_scale.frozen_blocks, len(blocks))
         self._frozen = place(nn.Sequential(*blocks[:kept])).eval()
         head = nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(width, len(attributes))
         self._trained = place(nn.Sequential(*blocks[kept:], *head)).requires_grad_(True)
