@@ -134,14 +134,11 @@ def forked(folder: Path, checkpoints: Path) -> float:
 
 def of_program(start: str, folder: Path, given: argparse.Namespace) -> float:
     """Seconds of processor of a whole pass, the best of several: ``cold`` (with all imports) or ``forked``."""
-    from masquerade.pipeline.fork_server import KEPT_MEMORY
-
-    environment = os.environ | (KEPT_MEMORY if start == "forked" else {})
     command = [sys.executable, __file__, "--checkpoints", str(given.checkpoints)]
     seconds = []
     for _ in range(given.repeats):
         passing = [*command, "--pass", start, str(folder)]
-        program = subprocess.Popen(passing, env=environment, stdout=subprocess.PIPE, text=True)
+        program = subprocess.Popen(passing, stdout=subprocess.PIPE, text=True)
         output = program.stdout.read() if program.stdout else ""
         seconds.append(cost(program.pid) if start == "cold" else float(json.loads(output)))
         if start == "forked":

@@ -75,7 +75,7 @@ def list_cells(
     root: common.Root = Path(),
 ) -> None:
     """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
-    from masquerade.papers.latent_stand_ins import titled
+    from masquerade.papers.latent_stand_ins import mark_title
     from masquerade.params import loading
     from masquerade.params.matrix import plan_cells as planned
 
@@ -86,6 +86,6 @@ def list_cells(
         return
     table = Table("dataset", "method", "variant", "seed", "runs", title=f"{len(cells)} cells")
     for cell in cells:
-        method = titled(cell.method, cell.method, parameters.latent_stand_ins)
+        method = mark_title(cell.method, cell.method, parameters.latent_stand_ins)
         common.add_row(table, cell.dataset, method, cell.variant, str(cell.seed), cell.reason or "yes")
     common.print_table(table)
