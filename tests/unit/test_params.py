@@ -308,6 +308,12 @@ def test_origins_of_a_block_hold_each_value_that_takes_effect_and_each_that_is_r
     assert gone["params.yaml"]["params"]["steps"] == 284000
 
 
+def test_origin_of_a_value_that_no_file_sets_is_its_default(repository):
+    key = "attributes.small_scale.frozen_blocks"
+    assert loading.find_origins(key, repository, "paper") == {key: {"default": 0}}
+    assert [*loading.find_origins(key, repository, "tiny")[key]] == ["scales/tiny.yaml"]
+
+
 def test_origin_of_an_unknown_key_is_an_error_that_gives_the_nearest(repository):
     with pytest.raises(ParameterError, match=r"'image' has no key 'sise' at scale mini. Did you mean 'size'"):
         loading.find_origins("image.sise", repository, "mini")

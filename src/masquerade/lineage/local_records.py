@@ -22,7 +22,7 @@ from masquerade.lineage.snakemake_internals import incomplete_path, record_path
 from masquerade.params.paths import BUILT, CODE
 
 STATE = Path(".masquerade/records")
-"""For each scale: the text that was settled last, and the md5 of files with the size and time that they had."""
+"""For each scale: the hash of the text at the last `sync_records`, and the md5 of files with their size and time."""
 UNUSED = ("job_hash", "incomplete", "external_jobid")
 """Fields of Snakemake's record that hold for one process only."""
 
@@ -85,9 +85,9 @@ class Build:
     def records_by_file(self) -> dict[str, Record | None]:
         """Every file of the scale -> the record of the job that wrote its bytes, None if there is none.
 
-        A record that fits all files of its job comes before one that fits this file alone. If a line of the text and a
-        local record both fit, a text that is new here counts: git brought it. Otherwise the local record counts: a job
-        ran after the text was written.
+        A record that fits all files of its job is preferred to one that fits this file alone. If a line of the text and
+        a local record both fit: when git brought in a new text since the last start, its line is taken, otherwise the
+        local record, because a job ran after the text was written.
         """
         sources = [self.job_records, self.text_records.makers]
         if self._synced_text != self._hash_text():

@@ -20,10 +20,10 @@ PARAMS, SCALES = "params.yaml", "scales"
 
 
 class ImageSettings(Settings):
-    """The pictures of every dataset."""
+    """The images of every dataset."""
 
     size: Annotated[int, Field(ge=32, le=1024)]
-    """Side of every picture in pixels (256: identitydp, section V.A)."""
+    """Side of every image in pixels (256: identitydp, section V.A)."""
 
 
 class MatrixSettings(Settings):
@@ -74,21 +74,21 @@ class FakesSettings(Settings):
 
 
 class MeasureSettings(Settings):
-    """The measurements of every set of pictures."""
+    """The measurements of every set of images."""
 
     batch: Annotated[int, Field(ge=1)]
-    """Pictures that are in memory and measured at a time."""
+    """Images that are in memory and measured at a time."""
     judges: list[Name]
     """The judges that measure every set."""
 
 
 class TargetSettings(Settings):
-    """The set that Frechet distances to a target compare with: pictures of the people that methods learn from."""
+    """The set that Frechet distances to a target compare with: images of the people that methods learn from."""
 
     judges: list[Name]
     """The judges whose features are compared."""
     pictures: Annotated[int, Field(ge=0)]
-    """Its number of pictures, the same for every cell; 0: all."""
+    """Its number of images, the same for every cell; 0: all."""
 
 
 class StandIns(Settings):
@@ -111,25 +111,25 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class ImportedSet(Settings):
-    """The pictures of one variant and one dataset."""
+    """The images of one variant and one dataset."""
 
     sha256: Sha256
     """SHA-256 of the file ``imported/<scale>/<dataset>/<method>/<variant>.zip``."""
     originals: Sha256
     """SHA-256 of the faces that the program received (`pictures.digest`); other faces need another import."""
     near: Annotated[float, Field(ge=0)]
-    """A picture counts as an original if their mean absolute difference, in gray levels of 255, is at most this."""
+    """An image counts as an original if their mean absolute difference, in gray levels of 255, is at most this."""
 
 
 class ImportedMethod(Settings):
-    """A method whose pictures another program made."""
+    """A method whose images another program made."""
 
     title: str
     """The method's name in its paper."""
     source: str
     """The paper (authors and year), and the program with its version."""
     variants: dict[Name, dict[Name, ImportedSet]]
-    """Variant -> dataset -> the pictures of its test faces."""
+    """Variant -> dataset -> the images of its test faces."""
 
 
 class Common(Settings):
@@ -165,5 +165,5 @@ class Common(Settings):
     papers: list[Name]
     """The papers whose tables and figures are built, and our own tables (folders of reference/)."""
     imported: dict[Name, ImportedMethod]
-    """Name -> a method whose pictures another program made; written by `masquerade import-method`."""
+    """Name -> a method whose images another program made; written by `masquerade import-method`."""
     compute: ComputeSettings

@@ -32,7 +32,7 @@ class Parameters:
         """The datasets whose faces stay on this machine (`sharing.is_private`)."""
         used = self.datasets.keys() & {self.matrix.train_on, *self.matrix.evaluate}
         self.terms = self.list_terms(used, self.backbones)
-        """The terms of use of this scale's pictures and networks."""
+        """The terms of use of this scale's images and networks."""
         if self.terms:
             self.tree["caution"] = f"{typed.caution.strip()} Its pictures and networks: {self.terms}.".strip()
         self.latent_stand_ins: dict[str, str] = {

@@ -52,7 +52,7 @@ class AttributeProtocol(AttributeSettings):
 
 
 class RecoverySettings(Settings):
-    """How many pictures and keys the recovery protocol uses for each cell."""
+    """How many images and keys the recovery protocol uses for each cell."""
 
     pictures: Annotated[int, Field(ge=0)]
     """Faces of the test split, the same for every method; 0: all."""
@@ -68,7 +68,7 @@ class RecoveryProtocol(RecoverySettings):
     """The recovery protocol, its judges, and the cells to which it applies."""
 
     overrides: dict[Name, dict[Name, dict[str, int]]]
-    """Method -> variant -> the numbers of pictures and keys that differ for it."""
+    """Method -> variant -> the numbers of images and keys that differ for it."""
 
     judges: list[Name]
     """The judges that measure the recovered faces."""
@@ -89,16 +89,16 @@ class RecoveryProtocol(RecoverySettings):
 
 
 class AttackSettings(Settings):
-    """The attacks that need no training: guessed keys, averaged wrong keys, a flipped sign, linked pictures."""
+    """The attacks that need no training: guessed keys, averaged wrong keys, a flipped sign, linked images."""
 
     judge: str
-    """The judge that decides whether a picture shows the same person; no training may use its embedding."""
+    """The judge that decides whether an image shows the same person; no training may use its embedding."""
     far: Annotated[float, Field(gt=0, lt=1)]
     """False-accept rate of its threshold: how often an attack that shows a random other person would succeed."""
     pictures: Annotated[int, Field(ge=1)]
-    """Anonymized pictures on which keys are tried."""
+    """Anonymized images on which keys are tried."""
     guesses: Annotated[int, Field(ge=1)]
-    """Different keys that are tried on each picture."""
+    """Different keys that are tried on each image."""
     averaged: Annotated[int, Field(ge=1)]
     """Wrong keys whose recovered faces are averaged: the first of the guesses."""
 
@@ -117,16 +117,16 @@ class AttackProtocol(AttackSettings):
 
 
 class AttackedPeople(Settings):
-    """How many pictures an attacker who knows the method anonymizes for itself."""
+    """How many images an attacker who knows the method anonymizes for itself."""
 
     people: Annotated[int, Field(ge=0)]
     """People of the attackers' group, the first by a hash of their names; 0: all."""
     pictures: Annotated[int, Field(ge=0)]
-    """Pictures of each of them; 0: all."""
+    """Images of each of them; 0: all."""
 
 
 class InformedSettings(AttackedPeople):
-    """Attackers who know the method and learn from its pictures of their own people."""
+    """Attackers who know the method and learn from its images of their own people."""
 
     held_out: Annotated[float, Field(gt=0, lt=1)]
     """Share of the attackers' people from whom no attack learns: they set its thresholds and show its quality."""
@@ -140,7 +140,7 @@ class InformedProtocol(InformedSettings):
     """Attackers who know the method, and the cells to which they apply."""
 
     overrides: dict[Name, dict[Name, dict[str, int]]]
-    """Method -> variant -> the numbers of people and pictures that differ for it (methods that need seconds a face)."""
+    """Method -> variant -> the numbers of people and images that differ for it (methods that need seconds a face)."""
     trials: dict[str, Annotated[int, Field(ge=1)]]
     """``method/variant`` -> seeds with which its repeated attackers are trained; 1 for all others."""
     cells: dict[Name, list[str]]
@@ -154,7 +154,7 @@ class InformedProtocol(InformedSettings):
         return self
 
     def people_of(self, method: str, variant: str) -> AttackedPeople:
-        """The numbers of people and pictures for one method and variant."""
+        """The numbers of people and images for one method and variant."""
         shared = self.model_dump(include=set(AttackedPeople.model_fields))
         return AttackedPeople(**shared | self.overrides.get(method, {}).get(variant, {}))
 
@@ -167,25 +167,25 @@ class UtilitySmallScale(SmallScale):
 
 
 class UtilitySettings(Settings):
-    """Two networks that learn from the attackers' anonymized pictures and are tested on clear ones: a utility.
+    """Two networks that learn from the attackers' anonymized images and are tested on unprotected ones: a utility.
 
     The landmark network is trained as backbones.landmarks is, from nothing, except for the values here.
     """
 
     pictures: Annotated[int, Field(ge=0)]
-    """Pictures from which both learn, as many of every method as the rows are to compare; 0: all."""
+    """Images from which both learn, as many of every method as the rows are to compare; 0: all."""
     landmark_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the input of the landmark network."""
     landmark_widths: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1, max_length=7)]
-    """Channels of its convolutions; each halves the picture."""
+    """Channels of its convolutions; each halves the image."""
     landmark_steps: Annotated[int, Field(ge=1)]
-    """Its batches, each of backbones.landmarks.batch pictures."""
+    """Its batches, each of backbones.landmarks.batch images."""
     detector_widths: Annotated[list[Annotated[int, Field(ge=4)]], Field(min_length=2)]
-    """Channels of the face detector after each halving of the picture."""
+    """Channels of the face detector after each halving of the image."""
     detector_steps: Annotated[int, Field(ge=1)]
     """Batches of the face detector."""
     detector_batch: Annotated[int, Field(ge=2)]
-    """Pictures in one of these batches."""
+    """Images in one of these batches."""
     detector_rate: Annotated[float, Field(gt=0)]
     """Largest learning rate of Adam."""
     small_scale: UtilitySmallScale = UtilitySmallScale()
