@@ -19,7 +19,7 @@ from command_line import run
 from masquerade.cli import doctor
 from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.own_weights import name_of
+from masquerade.core.weight_names import parse_weights_name
 from masquerade.params import loading, repository
 from masquerade.pipeline import method_files, photograph_scale, pretrained_networks
 
@@ -114,7 +114,7 @@ class TestTheWheel:
                 if cls.capabilities.trains:
                     needed |= {parameters.weights_name(name, variant) for variant in ("", *parameters.ablations(name))}
                 if cls.capabilities.fakes:
-                    needed.add(name_of(parameters.fakes.published))
+                    needed.add(parse_weights_name(parameters.fakes.published))
         expected = {f"weights/{name}.safetensors" for name in needed - {"", LARGEST}}
         assert {name for name in self.carried() if name.endswith(".safetensors")} == expected
 

@@ -12,14 +12,14 @@ given = program.parse_arguments(
 
 
 def work(run) -> None:
-    from masquerade.core import discovery, own_weights
+    from masquerade.core import discovery, weight_names
     from masquerade.training import distributed, pretrained
 
     cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
     knobs = given.params.training_params(given.method, given.ablation)
     published = f"{block}.published_ablations.{given.ablation}" if given.ablation else f"{block}.published"
     named = given.params.get(published, "")
-    weights, role = own_weights.name_of(named), own_weights.role_of(named)
+    weights, role = weight_names.parse_weights_name(named), weight_names.parse_asset_role(named)
     job = program.make_job(given, run, cls.people, given.seed, base=given.base)
     with distributed.join_processes() as first:
         if weights:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from masquerade import assets
-from masquerade.core import discovery, files, fingerprints, own_weights
+from masquerade.core import discovery, files, fingerprints, weight_names
 from masquerade.core.errors import BelowFloor, CheckpointError
 from masquerade.core.settings import NoParameters, Settings
 from masquerade.networks.inputs import place
@@ -70,7 +70,7 @@ class Backbone(ABC):
     @property
     def weights(self) -> str:
         """The name in weights/ that the parameter ``published`` names (``weights:<name>``); '' for none."""
-        return own_weights.name_of(getattr(self.params, "published", ""))
+        return weight_names.parse_weights_name(getattr(self.params, "published", ""))
 
     @property
     def terms(self) -> str:

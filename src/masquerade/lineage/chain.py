@@ -15,7 +15,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
-from masquerade.core import own_weights
+from masquerade.core import weight_names
 from masquerade.lineage.address import ResolvedAddress
 from masquerade.lineage.history import History, Job
 from masquerade.params.paths import BUILT
@@ -102,7 +102,7 @@ def _link_raw_files(read: Mapping[str, str]) -> dict[str, Link]:
 def _describe_kind(path: str) -> str:
     if path.startswith(BUILT):  # only jobs write there, so it is not raw data
         return "of unknown origin: there is no record of the job that made it"
-    if path.startswith(f"{own_weights.FOLDER}/"):
+    if path.startswith(f"{weight_names.FOLDER}/"):
         return "published in the repository: its card states its training"
     return "declared in the repository" if path.startswith("reference/") else "a file from outside"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from masquerade import assets
-from masquerade.core import own_weights
+from masquerade.core import weight_names
 from masquerade.papers import documents, layout
 from masquerade.params.slices import Slice
 
@@ -44,7 +44,9 @@ def _describe_adopted(qualities: Iterable[Mapping[str, Any]], params: Slice) -> 
         named |= {f"{name}/{variant}": weights for variant, weights in block.get("published_ablations", {}).items()}
     if listed := [f"`{name}` (`{weights}`)" for name, weights in named.items() if weights]:
         remarks.append(f"Methods that were adopted and not trained here: {', '.join(listed)}.")
-    official = {role: assets.asset(role).title for weights in named.values() if (role := own_weights.role_of(weights))}
+    official = {
+        role: assets.asset(role).title for weights in named.values() if (role := weight_names.parse_asset_role(weights))
+    }
     if official:
         listed = [f"`{role}` ({title})" for role, title in official.items()]
         remarks.append(

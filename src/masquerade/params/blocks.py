@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from masquerade.core import people
-from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Name, Settings
+from masquerade.core.weight_names import WeightsName
 from masquerade.params.compute import ComputeSettings
 from masquerade.params.protocols import (
     AttackProtocol,
@@ -64,7 +64,7 @@ class PeopleSettings(Settings):
 class FakesSettings(Settings):
     """The generated faces from which some methods choose a new identity."""
 
-    published: OwnWeights
+    published: WeightsName
     """Weights to take instead of drawing them: ``weights:photo/fakes``; '': drawn here."""
 
     count: Annotated[int, Field(ge=2)]

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import create_model
 
 from masquerade.core import discovery
-from masquerade.core.own_weights import OwnOrOfficialWeights, OwnWeights
 from masquerade.core.settings import Name, Settings, read_descriptions
+from masquerade.core.weight_names import WeightsName, WeightsOrAssetName
 from masquerade.params.blocks import Common
 
 ROOMS = {
@@ -28,8 +28,8 @@ def _build_method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
     published: dict[str, Any] = {}
     if method.capabilities.trains:
-        weights = OwnOrOfficialWeights if method.official else OwnWeights
-        published = {"published": (weights, ...), "published_ablations": (dict[Name, OwnWeights] | None, None)}
+        weights = WeightsOrAssetName if method.official else WeightsName
+        published = {"published": (weights, ...), "published_ablations": (dict[Name, WeightsName] | None, None)}
     block = create_model(
         f"Method_{name}",
         __base__=Settings,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from masquerade.core import discovery, own_weights
+from masquerade.core import discovery, weight_names
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
 from masquerade.params import sharing
@@ -78,8 +78,8 @@ class Parameters:
         """The name of the weights that replace the training of a method, or of an ablation; '' if it trains."""
         block = self.methods[method]
         if variant in self.ablations(method):
-            return own_weights.name_of((block.published_ablations or {}).get(variant, ""))
-        return own_weights.name_of(getattr(block, "published", ""))
+            return weight_names.parse_weights_name((block.published_ablations or {}).get(variant, ""))
+        return weight_names.parse_weights_name(getattr(block, "published", ""))
 
     def needs(self, method: str) -> tuple[str, ...]:
         """The backbones that a method loads."""
@@ -95,7 +95,7 @@ class Parameters:
 
     def official_role(self, method: str) -> str:
         """The role of the official weight file that replaces the training of a method; '' if there is none."""
-        return own_weights.role_of(getattr(self.methods[method], "published", ""))
+        return weight_names.parse_asset_role(getattr(self.methods[method], "published", ""))
 
     def ablations(self, method: str) -> dict[str, dict[str, Any]]:
         """Variant -> the parameters in which its training differs from that of the method's other variants."""

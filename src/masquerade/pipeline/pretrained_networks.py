@@ -7,8 +7,8 @@ from pathlib import Path
 from masquerade.assets import random_face
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
-from masquerade.core.own_weights import PREFIX, name_of
 from masquerade.core.settings import Settings
+from masquerade.core.weight_names import PREFIX, parse_weights_name
 from masquerade.methods.latent import SetOfFakes
 from masquerade.params import repository
 from masquerade.params.parameters import Parameters, build_training_params
@@ -54,7 +54,7 @@ def list_pretrained(parameters: Parameters) -> Iterator[Network]:
                 ablation = parameters.ablations(name).get(variant)
                 params = build_training_params(cls, block.params.model_dump(mode="json"), ablation)
                 yield Network(f"methods.{name}", weights, cls.architecture, params, False, seeds)
-    if weights := name_of(parameters.fakes.published):
+    if weights := parse_weights_name(parameters.fakes.published):
         yield Network(FAKES, weights, SetOfFakes.architecture, parameters.fakes, False, (parameters.data_seed,))
 
 

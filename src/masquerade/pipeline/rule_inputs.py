@@ -12,7 +12,7 @@ from typing import Any
 
 from masquerade import assets
 from masquerade.attackers import Attacker
-from masquerade.core import discovery, fingerprints, own_weights
+from masquerade.core import discovery, fingerprints, weight_names
 from masquerade.core.errors import ParameterError
 from masquerade.methods import Capabilities
 from masquerade.params import matrix
@@ -86,7 +86,7 @@ class BackboneInputs:
 
     def fakes(self) -> list[str]:
         """The files that replace the drawing of the fakes; [] if they are drawn here."""
-        return pretrained_networks.list_files(own_weights.name_of(self.parameters.fakes.published))
+        return pretrained_networks.list_files(weight_names.parse_weights_name(self.parameters.fakes.published))
 
     def checkpoints(self, backbones: Iterable[str]) -> list[str]:
         """The checkpoints of backbones."""

@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from masquerade.core import discovery, files, fingerprints, own_weights
+from masquerade.core import discovery, files, fingerprints, weight_names
 from masquerade.core.errors import MasqueradeError, suggest_nearest
 from masquerade.lineage import crate, descriptions, provenance
 from masquerade.methods.latent import SetOfFakes
@@ -110,7 +110,7 @@ def find_drift(card: Card, parameters: Parameters) -> list[str]:
     network = next((one for one in list_trained(parameters) if one.name == card.name), None)
     if network is None:
         return [f"{path}: scale {card.scale} has no network '{card.name}' any more."]
-    itself = f"{own_weights.PREFIX}{card.name}"  # which the scale that trained it may take from weights/ since
+    itself = f"{weight_names.PREFIX}{card.name}"  # which the scale that trained it may take from weights/ since
     problems = [
         f"{path}: {key} was {there} in the training, and scale {card.scale} has {here} now."
         for key, there, here in cards.find_differences(card.parameters, select_parameters(parameters, network))
@@ -231,7 +231,7 @@ class _Exporter:
             source = self._read_report(network)["published"]
         else:
             name = facts.get(PRETRAINED, {}).get("name", "")
-            source = name if not name or own_weights.role_of(name) else f"{own_weights.PREFIX}{name}"
+            source = name if not name or weight_names.parse_asset_role(name) else f"{weight_names.PREFIX}{name}"
         if source:
             raise MasqueradeError(
                 f"{network.name} was not trained at scale {self.parameters.scale}: its weights are from {source}, and "

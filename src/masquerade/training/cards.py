@@ -17,13 +17,13 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
-from masquerade.core import files, fingerprints, own_weights
+from masquerade.core import files, fingerprints, weight_names
 from masquerade.core.errors import CheckpointError, ParameterError, suggest_nearest
 from masquerade.core.settings import Settings
 from masquerade.params import overlays
 from masquerade.params.overlays import MISSING, find_value, overlay
 
-FOLDER = Path(own_weights.FOLDER)
+FOLDER = Path(weight_names.FOLDER)
 LIMIT, LARGEST = 150_000_000, 40_000_000
 """Bytes that all files of weights/ together and one of them may have, because they lie in git."""
 AGAIN = "Restore both files with `git checkout -- weights`, or export them again (docs/weights.md)"
@@ -115,7 +115,7 @@ def read_card(name: str, root: Path = Path()) -> Card:
     path = card_path(name)
     if not (root / path).is_file():
         raise CheckpointError(
-            f"'{own_weights.PREFIX}{name}' needs {weights_path(name)} and {path}, and {path} is missing. "
+            f"'{weight_names.PREFIX}{name}' needs {weights_path(name)} and {path}, and {path} is missing. "
             f"{suggest_nearest(name, list_names(root))} Correct the parameter `published`, restore the files with `git "
             f"checkout -- {FOLDER}`, or set it to '' and build the scale (`make reproduce`), which trains the network "
             "then."
@@ -176,7 +176,7 @@ def check_fit(card: Card, keys: tuple[str, ...], params: Settings) -> None:
     ]
     if problems:
         raise ParameterError(
-            f"'{own_weights.PREFIX}{card.name}' does not fit the parameters of this scale ({card.block}): "
+            f"'{weight_names.PREFIX}{card.name}' does not fit the parameters of this scale ({card.block}): "
             f"{'; '.join(problems)}. Set these keys to the values of the weights, or set `published` of {card.block} "
             "to '' to train the network."
         )

@@ -16,8 +16,8 @@ from torch import Tensor
 from masquerade import assets
 from masquerade.core import fingerprints
 from masquerade.core.errors import CheckpointError
-from masquerade.core.own_weights import OFFICIAL, PREFIX
 from masquerade.core.settings import Settings
+from masquerade.core.weight_names import OFFICIAL, PREFIX
 from masquerade.training import cards, checkpoints
 from masquerade.training.cards import Card
 

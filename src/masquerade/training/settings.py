@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Settings
+from masquerade.core.weight_names import WeightsName
 
 Weight = Annotated[float, Field(ge=0)]
 """The weight of a loss."""
@@ -107,7 +107,7 @@ class Published(Settings):
 class OwnPublished(Settings):
     """A network that a file of weights/ may take the place of."""
 
-    published: OwnWeights
+    published: WeightsName
     """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
 
 

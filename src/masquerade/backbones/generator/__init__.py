@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.core.own_weights import OwnWeights
 from masquerade.core.settings import Settings
+from masquerade.core.weight_names import WeightsName
 from masquerade.training.settings import Computed, Published, Updates
 
 
@@ -93,7 +93,7 @@ class AdversarialSettings(PhaseSettings):
 class HeadSettings(Settings):
     """The head for 256 pixels of the published generator `package:random-face`."""
 
-    published: OwnWeights
+    published: WeightsName
     """Weights to adopt instead of a training: ``weights:photo/generator``; '': trained here."""
     pictures: Annotated[int, Field(ge=64)]
     """Drawn pictures from which it learns."""

@@ -6,7 +6,7 @@ from types import ModuleType
 from masquerade.assets import random_face
 from masquerade.backbones import TrainedBackbone
 from masquerade.backbones.generator import GeneratorSettings
-from masquerade.core import own_weights
+from masquerade.core import weight_names
 from masquerade.networks.inputs import place
 from masquerade.training import cards
 from masquerade.training.settings import TrainingJob
@@ -28,7 +28,7 @@ class StyleGenerator(TrainedBackbone):
     @property
     def weights(self) -> str:
         """As `Backbone.weights`; for a generator of a package the weights of its head."""
-        return own_weights.name_of(self.params.head.published) if self.params.head else super().weights
+        return weight_names.parse_weights_name(self.params.head.published) if self.params.head else super().weights
 
     @property
     def terms(self) -> str:

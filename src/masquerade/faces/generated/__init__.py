@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.core import own_weights
+from masquerade.core import weight_names
 from masquerade.core.settings import Settings
 from masquerade.faces._splits import Identities, SplitCounts
 from masquerade.training import cards
@@ -87,5 +87,5 @@ class GeneratedParams(Settings):
 
 def find_weights(weights: str) -> Path:
     """The file of a parameter: that of ``weights:<name>``, or the path itself."""
-    name = own_weights.name_of(weights)
+    name = weight_names.parse_weights_name(weights)
     return cards.weights_path(name) if name else Path(weights)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from masquerade.core import own_weights
+from masquerade.core import weight_names
 from masquerade.core.errors import ParameterError
 from masquerade.methods.latent import SetOfFakes
 from masquerade.methods.latent.codes import Table
@@ -61,7 +61,7 @@ def write_fakes(space: LatentSpace, output: Path, count: int, psi: float, seed: 
 
 def adopt(settings: FakesSettings, backbones: Mapping[str, Path], output: Path, root: Path = Path()) -> Card:
     """Write the published set of fakes of weights/, and return its card. Raises as `load_pretrained`."""
-    name = own_weights.name_of(settings.published)
+    name = weight_names.parse_weights_name(settings.published)
     return pretrained.load_pretrained(name, SetOfFakes.architecture, settings, backbones, output, root)
 
 

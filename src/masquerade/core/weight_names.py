@@ -15,33 +15,33 @@ OFFICIAL = "asset:"
 _NAME = re.compile(r"([a-z0-9][a-z0-9_]*/)?[a-z0-9][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)?")
 
 
-def name_of(published: str) -> str:
+def parse_weights_name(published: str) -> str:
     """``generator`` for ``weights:generator``; '' for any other value of a parameter ``published``."""
     return published.removeprefix(PREFIX) if published.startswith(PREFIX) else ""
 
 
-def role_of(published: str) -> str:
+def parse_asset_role(published: str) -> str:
     """``ciagan`` for ``asset:ciagan``, a role of the registry of assets; '' for any other value."""
     return published.removeprefix(OFFICIAL) if published.startswith(OFFICIAL) else ""
 
 
-def _own(published: str) -> str:
-    if published and not _NAME.fullmatch(name_of(published)):
+def _check_weights_name(published: str) -> str:
+    if published and not _NAME.fullmatch(parse_weights_name(published)):
         raise ValueError(f"use '{PREFIX}<name>' for a file of {FOLDER}/, such as '{PREFIX}riddle', or '' to train it")
     return published
 
 
-OwnWeights = Annotated[str, AfterValidator(_own)]
+WeightsName = Annotated[str, AfterValidator(_check_weights_name)]
 """A parameter ``published`` that can name weights of weights/ alone: ``weights:<name>``, or '' for a training."""
 
 
-def _own_or_official(published: str) -> str:
-    if role := role_of(published):
+def _check_weights_or_asset(published: str) -> str:
+    if role := parse_asset_role(published):
         if not _NAME.fullmatch(role):
             raise ValueError(f"use '{OFFICIAL}<role>' with a role of `masquerade assets list`")
         return published
-    return _own(published)
+    return _check_weights_name(published)
 
 
-OwnOrOfficialWeights = Annotated[str, AfterValidator(_own_or_official)]
-"""As `OwnWeights`, or ``asset:<role>`` for an official file that the method reads."""
+WeightsOrAssetName = Annotated[str, AfterValidator(_check_weights_or_asset)]
+"""As `WeightsName`, or ``asset:<role>`` for an official file that the method reads."""
