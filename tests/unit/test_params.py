@@ -35,40 +35,27 @@ def test_every_scale_is_valid(root, scale):
     assert loading.load(root, scale).scale == scale
 
 
-def test_error_for_an_unknown_key_gives_the_nearest(repository):
-    edit(repository, lambda tree: tree["image"].update(sise=64))
-    with pytest.raises(ParameterError, match=r"unknown parameter 'image.sise'. Did you mean 'size'\?"):
-        loading.load(repository)
+PARAMS, MINI = "params.yaml", "scales/mini.yaml"
+MISTAKES = [
+    (PARAMS, lambda tree: tree["image"].update(sise=64), r"unknown parameter 'image.sise'. Did you mean 'size'\?"),
+    (PARAMS, lambda tree: tree["methods"]["identitydp"]["variants"]["eps_6"].update(epsilonn=3), "mean 'epsilon'"),
+    (PARAMS, lambda tree: tree["methods"].update(identitydpp={}), "Did you mean 'identitydp'"),
+    (PARAMS, lambda tree: tree["matrix"].update(train_on="synthetic_hd"), "Did you mean 'synthetic_hq'"),
+    (PARAMS, lambda tree: tree.update(data_seed="large"), r"'data_seed' is 'large'"),
+    (PARAMS, lambda tree: tree.pop("seeds"), "'seeds' is missing"),
+    (MINI, lambda tree: tree.setdefault("image", {}).update(sise=3), r"mini.yaml: unknown parameter 'image.sise'"),
+    (MINI, lambda tree: tree.update(seeds=[0, "one"]), r"mini.yaml: 'seeds.1' is 'one'"),
+    (MINI, lambda tree: tree["methods"].update(pixelaton=None),
+     r"mini.yaml: 'methods.pixelaton' is null.*Did you mean 'pixelation'"),
+]  # fmt: skip
+"""(file, mistake, what the error says): the key, the file that sets it, and the nearest name."""
 
 
-def test_unknown_key_deep_in_a_variant_is_refused(repository):
-    edit(repository, lambda tree: tree["methods"]["identitydp"]["variants"]["eps_6"].update(epsilonn=3))
-    with pytest.raises(ParameterError, match="Did you mean 'epsilon'"):
-        loading.load(repository)
-
-
-def test_error_for_an_unknown_method_gives_the_nearest(repository):
-    edit(repository, lambda tree: tree["methods"].update(identitydpp=tree["methods"]["identitydp"]))
-    with pytest.raises(ParameterError, match="Did you mean 'identitydp'"):
-        loading.load(repository)
-
-
-def test_error_for_a_mistake_in_an_overlay_names_the_overlay(repository):
-    edit(repository, lambda tree: tree.setdefault("image", {}).update(sise=3), "scales/mini.yaml")
-    with pytest.raises(ParameterError, match=r"scales/mini.yaml: unknown parameter 'image.sise'"):
+@pytest.mark.parametrize(("file", "mistake", "error"), MISTAKES)
+def test_a_mistake_is_refused_with_its_key_its_file_and_the_nearest_name(repository, file, mistake, error):
+    edit(repository, mistake, file)
+    with pytest.raises(ParameterError, match=error):
         loading.load(repository, "mini")
-
-
-def test_error_for_a_mistake_in_a_list_names_the_overlay_that_sets_the_list(repository):
-    edit(repository, lambda tree: tree.update(seeds=[0, "one"]), "scales/mini.yaml")
-    with pytest.raises(ParameterError, match=r"scales/mini.yaml: 'seeds.1' is 'one'"):
-        loading.load(repository, "mini")
-
-
-def test_error_for_a_wrong_type_names_the_value(repository):
-    edit(repository, lambda tree: tree["image"].update(size="large"), "params.yaml")
-    with pytest.raises(ParameterError, match=r"'image.size' is 'large'"):
-        loading.load(repository, "paper")
 
 
 @pytest.mark.parametrize(("config", "error"), [
@@ -90,23 +77,10 @@ def test_the_configuration_of_snakemake_comes_before_params_and_overlays(root):
     assert parameters.measure.judges == loading.load(root, "tiny").measure.judges
 
 
-def test_missing_key_is_refused(repository):
-    edit(repository, lambda tree: tree.pop("seeds"))
-    edit(repository, lambda tree: tree.pop("seeds", None), "scales/mini.yaml")
-    with pytest.raises(ParameterError, match="'seeds' is missing"):
-        loading.load(repository, "mini")
-
-
 def test_error_for_an_unknown_scale_lists_the_known_ones(repository):
     known = ", ".join(sorted(file.stem for file in (repository / "scales").glob("*.yaml")))
     with pytest.raises(ParameterError, match=rf"no scale 'minni'. Did you mean 'mini'\? Known: {known}"):
         loading.load(repository, "minni")
-
-
-def test_name_of_an_unknown_dataset_is_refused(repository):
-    edit(repository, lambda tree: tree["matrix"].update(train_on="synthetic_hd"))
-    with pytest.raises(ParameterError, match="Did you mean 'synthetic_hq'"):
-        loading.load(repository, "mini")
 
 
 def test_error_for_broken_yaml_names_the_file(repository):
@@ -181,12 +155,6 @@ def test_overlay_replaces_its_keys_and_keeps_the_rest(base, over):
     assert overlays.overlay(merged, over) == merged
     for key in set(base) - set(over):
         assert merged[key] == base[key]
-
-
-def test_null_that_removes_nothing_is_refused(repository):
-    edit(repository, lambda tree: tree["methods"].update({"pixelaton": None}), "scales/mini.yaml")
-    with pytest.raises(ParameterError, match=r"mini.yaml: 'methods.pixelaton' is null.*Did you mean 'pixelation'"):
-        loading.load(repository)
 
 
 def test_null_in_an_overlay_removes():
