@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from masquerade.methods._inpainting import settings as _inpainting
+from masquerade.methods import _inpainting
 from masquerade.papers import latent_stand_ins, reference
 from masquerade.papers.declarations import Table
 from masquerade.papers.figure_declarations import Grid, Tradeoff
