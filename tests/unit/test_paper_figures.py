@@ -1,4 +1,4 @@
-"""Curves and grids, and the tables and figures of recovered pictures."""
+"""Figures: the same inputs give the same bytes, and a missing number or image has its reason."""
 
 import csv
 import io
@@ -12,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from masquerade.core import canvas
 from masquerade.core.errors import ArchiveError, ReferenceFileError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.papers import (
@@ -462,3 +463,21 @@ class TestAttempts:
                         picture = None if refused else np.full((32, 32, 3), shade + which, np.uint8)
                         writer.add(picture, row | refused)
         return FaceArchive(folder / "attempts.zip")
+
+
+NOTE = "Generated people at 256 x 256 pixels, commit fced57be73c2cf751f0aa7b7be15df26388b3219, whose rows compare. " * 4
+
+
+def test_notes_stay_on_the_sheet_and_leave_the_axes_their_place_beside_wide_labels():
+    with canvas.use_style():
+        lefts = []
+        for notes in ([], [NOTE]):
+            drawing, [[ax]] = canvas.make_sheet(4.0, (2.0,), 1, notes)
+            ax.set_ylabel("one\ntwo\nthree\nfour\nfive")
+            drawing.draw_without_rendering()
+            lefts.append(ax.get_window_extent().x0)
+        (text,) = drawing.axes[-1].texts
+        box = text.get_window_extent()
+        assert box.x0 > 0
+        assert box.x1 < drawing.bbox.x1
+        assert lefts[0] == lefts[1]

@@ -1,4 +1,4 @@
-# One page with all tables, claims, pictures and trade-offs, and their lineage.
+# One page with all tables, claims and figures, images of the faces, and their lineage.
 # One list of files is passed as a folder, because the command could become longer than the system allows.
 rule report:
     input:
