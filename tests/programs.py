@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import NoReturn
 
 BIN = Path(sys.executable).parent
 LIBRARIES = ["snakemake.cli", "snakemake.api", "dvc.cli", "dvc.repo", "mlflow.tracking.client", "torch"]
@@ -74,3 +75,12 @@ def _main(
     sys.argv = arguments if name in PYTHON else [str(BIN / name), *arguments]
     sys.path.insert(0, str(Path(sys.argv[0]).absolute().parent))
     runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def lacks(what: str) -> NoReturn:
+    """Skips the test with a reason. Fails it if ``CI=true`` is in the environment, because CI hides skipped tests."""
+    import pytest  # not above: each program that is forked imports this module
+
+    if os.environ.get("CI") == "true":
+        pytest.fail(what, pytrace=False)
+    pytest.skip(what)

@@ -13,6 +13,9 @@ import yaml
 from numba.core.caching import UserProvidedCacheLocator
 
 import programs
+from masquerade.lineage import chain
+from masquerade.lineage.address import ResolvedAddress, resolve
+from masquerade.lineage.history import read_working_copy
 from masquerade.lineage.records import Records
 
 KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
@@ -157,3 +160,10 @@ def sources(root: Path) -> list[str]:
             check=True,
         ).stdout
     return sorted(filter(None, listed.split("\0")))
+
+
+def follow(repository: Repository, address: str) -> tuple[ResolvedAddress, list[chain.Link]]:
+    """What the address names, and the links behind it down to raw data."""
+    history = read_working_copy(repository.path)
+    resolved = resolve(address, history)
+    return resolved, chain.follow(history, resolved)

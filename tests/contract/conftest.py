@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import backward_nodes
+import accelerator
 import kit
 from masquerade import faces
 from masquerade.core import discovery
@@ -67,7 +67,7 @@ class Workshop:
     def _trained(self, room: str, name: str, train: Callable[[TrainingJob], None]) -> Path:
         def fill(folder: Path) -> None:
             job = self.job(name, room, name, folder)
-            with self.noted_reading() as names, backward_nodes.differentiated() as nodes:
+            with self.noted_reading() as names, accelerator.differentiated() as nodes:
                 train(job)
             (folder / READ).write_text(json.dumps(sorted(names)))
             (folder / DIFFERENTIATED).write_text(json.dumps(sorted(nodes)))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-import backward_nodes
+import accelerator
 import kit
 from masquerade.attackers import Attacker, _recognition
 from masquerade.core import discovery
@@ -257,9 +257,9 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_training_differentiates_what_a_gpu_computes_alike_each_time(bench, tmp_path, name):
-    with backward_nodes.differentiated() as nodes:
+    with accelerator.differentiated() as nodes:
         bench.train(name, method_of(name), tmp_path, steps=2)
-    refused = nodes & backward_nodes.NONDETERMINISTIC
+    refused = nodes & accelerator.NONDETERMINISTIC
     assert nodes
     assert not refused
 

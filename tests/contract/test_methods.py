@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-import backward_nodes
+import accelerator
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
@@ -79,10 +79,10 @@ def test_result_is_a_picture_of_the_same_size_in_range(anonymized, faces, name):
 @pytest.mark.parametrize("name", METHODS)
 def test_optimization_differentiates_what_a_gpu_computes_alike_each_time(workshop, faces, name):
     method, one = workshop.method(name), Faces(faces.images[:1], faces.index.iloc[:1])
-    with backward_nodes.differentiated() as nodes:
+    with accelerator.differentiated() as nodes:
         method.anonymize(one, SEED, keys(name, one.ids))
     assert bool(nodes) == (name in OPTIMIZING)
-    refused = nodes & backward_nodes.NONDETERMINISTIC
+    refused = nodes & accelerator.NONDETERMINISTIC
     assert not refused
 
 

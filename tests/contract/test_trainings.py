@@ -4,7 +4,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-import backward_nodes
+import accelerator
 import kit
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
@@ -42,7 +42,7 @@ def test_interrupted_training_ends_with_the_same_bytes(workshop, room, name, kno
 def test_training_differentiates_what_a_gpu_computes_alike_each_time(workshop, room, name):
     nodes = workshop.differentiated_by(workshop.checkpoint(room, name))
     assert nodes
-    refused = nodes & backward_nodes.NONDETERMINISTIC
+    refused = nodes & accelerator.NONDETERMINISTIC
     assert not refused
 
 

@@ -11,7 +11,7 @@ from building import FIT, METHOD, PARSING, in_partition
 from cluster import Cluster, missing_programs
 from filelock import FileLock
 
-from machine import lacks
+from programs import lacks
 from repository import Repository
 
 JOBS = pytest.StashKey[str]()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import published
-from dataset_records import PARTS_OF, SEED, SHARES, SIZE, STUDIO, WHO, by_split, dataset, edited, face, noise, records
 from masquerade.core.annotations import CLASSES
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.images import FaceArchive
@@ -16,6 +15,7 @@ from masquerade.faces import _splits, build
 from masquerade.faces.celeba_hq import PARTS
 from masquerade.faces.photographs import alignment, celeba_lists, published_dataset
 from masquerade.faces.rendered import render
+from published import PARTS_OF, SEED, SHARES, SIZE, STUDIO, WHO, by_split, dataset, edited, face, noise, records
 
 
 @pytest.fixture(scope="module")

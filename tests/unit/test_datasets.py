@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 import published
-from dataset_records import PARTS_OF, SEED, SHARES, SIZE, WHO, by_split, dataset, edited, face, noise, records, replaced
 from masquerade.core import discovery, face_tables
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.faces import build
 from masquerade.pipeline import measuring
+from published import PARTS_OF, SEED, SHARES, SIZE, WHO, by_split, dataset, edited, face, noise, records, replaced
 
 # --- CelebA
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-import backward_nodes
+import accelerator
 from accelerator import pretended
 from masquerade.backbones.generator import HeadSettings, random_face, sharpening
 from masquerade.backbones.inversion.inverter import loss_network
@@ -80,8 +80,8 @@ def test_matrices_give_the_pictures_and_the_gradients_of_the_original(as_on_a_gp
     (made * weights).sum().backward()
     (expected * weights).sum().backward()
     torch.testing.assert_close(images[0].grad, images[1].grad, rtol=0, atol=1e-6)
-    assert backward_nodes.of([expected]) & backward_nodes.NONDETERMINISTIC
-    assert not backward_nodes.of([made]) & backward_nodes.NONDETERMINISTIC
+    assert accelerator.list_nodes([expected]) & accelerator.NONDETERMINISTIC
+    assert not accelerator.list_nodes([made]) & accelerator.NONDETERMINISTIC
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -215,8 +215,8 @@ def test_other_errors_stay_as_they_are():
 
 
 def test_list_of_nodes_is_that_of_the_installed_pytorch():
-    assert version("torch").partition("+")[0] == backward_nodes.VERSION, "compare backward_nodes.REFUSED"
-    assert backward_nodes.documented() == backward_nodes.REFUSED.keys()
+    assert version("torch").partition("+")[0] == accelerator.VERSION, "compare accelerator.REFUSED"
+    assert accelerator.documented() == accelerator.REFUSED.keys()
     replaced = {functional.interpolate: "_upsample_linear_vec", functional.pad: "_replication_pad"}
     for function, name in replaced.items():
         assert name in inspect.getsource(function), "PyTorch no longer replaces it in a deterministic process"
@@ -224,7 +224,7 @@ def test_list_of_nodes_is_that_of_the_installed_pytorch():
 
 def test_nodes_of_the_gradient_of_a_gradient_are_seen():
     images = torch.rand(1, 1, 8, 8, requires_grad=True)
-    with backward_nodes.differentiated() as nodes:
+    with accelerator.differentiated() as nodes:
         (slope,) = torch.autograd.grad(images.square().sum(), images, create_graph=True)
         functional.adaptive_avg_pool2d(slope, 3).sum().backward()
     assert {"PowBackward0", "AdaptiveAvgPool2DBackward0"} <= nodes
@@ -252,9 +252,9 @@ LARGER = {
 @pytest.mark.parametrize("name", LARGER)
 def test_networks_of_larger_scales_are_differentiated_alike_each_time(as_on_a_gpu, name):
     images = torch.rand(2, 3, 64, 64, requires_grad=True)
-    nodes = backward_nodes.of([LARGER[name](images)])
+    nodes = accelerator.list_nodes([LARGER[name](images)])
     assert "AccumulateGrad" in {node.rpartition("::")[2] for node in nodes}
-    refused = nodes & backward_nodes.NONDETERMINISTIC
+    refused = nodes & accelerator.NONDETERMINISTIC
     assert not refused
 
 
@@ -278,10 +278,10 @@ def learned_attributes(monkeypatch):
 
 @pytest.mark.parametrize("learn", [learned_head, learned_attributes])
 def test_trainings_outside_of_the_loop_are_differentiated_alike_each_time(as_on_a_gpu, monkeypatch, learn):
-    with backward_nodes.differentiated() as nodes:
+    with accelerator.differentiated() as nodes:
         learn(monkeypatch)
     assert "AccumulateGrad" in {node.rpartition("::")[2] for node in nodes}
-    refused = nodes & backward_nodes.NONDETERMINISTIC
+    refused = nodes & accelerator.NONDETERMINISTIC
     assert not refused
 
 

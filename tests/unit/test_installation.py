@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from machine import lacks
 from masquerade.cli import doctor, main
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline import checks
+from programs import lacks
 
 
 @pytest.fixture

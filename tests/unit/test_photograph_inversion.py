@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-import backward_nodes
+import accelerator
 import kit
 from masquerade.backbones.generator import random_face
 from masquerade.backbones.generator import training as generator_training
@@ -185,7 +185,7 @@ def trained(folder):
     curve = kit.Curve()
     job = kit.job(folder, "inversion", CLS.needs, log=curve)
     backbone = knobs(refinement={**STEPS, "steps": 1})
-    with pytest.MonkeyPatch.context() as patch, backward_nodes.differentiated() as nodes:
+    with pytest.MonkeyPatch.context() as patch, accelerator.differentiated() as nodes:
         patch.setattr(deterministic, "is_replaced", lambda images: True)
         backbone.train(job)
     return backbone, job, curve, nodes
@@ -195,7 +195,7 @@ def trained(folder):
 def test_training_on_pairs_and_refinement_differentiate_what_a_gpu_computes_alike_each_time(trained):
     *_, nodes = trained
     assert "ConvolutionBackward0" in nodes
-    refused = nodes & backward_nodes.NONDETERMINISTIC
+    refused = nodes & accelerator.NONDETERMINISTIC
     assert not refused
 
 

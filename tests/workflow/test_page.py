@@ -9,8 +9,8 @@ import pytest
 from chromium import Chromium, find
 from PIL import Image
 
-from machine import lacks
 from masquerade.core import fingerprints
+from programs import lacks
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 NUMBER = "#falco-table1 a.number"

@@ -4,9 +4,8 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from tracing import follow
 
-from repository import KEPT, Repository
+from repository import KEPT, Repository, follow
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 

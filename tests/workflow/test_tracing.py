@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tracing import follow
 
 from masquerade.lineage.history import read_working_copy
 from masquerade.lineage.snakemake_internals import record_path
 from masquerade.lineage.verify import verify
+from repository import follow
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
