@@ -48,7 +48,7 @@ def test_the_critic_learns_labels_before_the_generator_learns(task):
 
 def test_the_losses_of_stage_three_by_hand(task):
     """Choi et al. 2018, Eq. 3, 4 and 7, from the networks before the update."""
-    images, own, wanted = task._batch(50, task.settings.critic_updates)
+    images, own, wanted = task._draw_batch(50, task.settings.critic_updates)
     task._criticise = lambda *_: torch.zeros(())
     with torch.no_grad():
         drawn = task.network(images, wanted)
