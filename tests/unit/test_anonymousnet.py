@@ -49,7 +49,7 @@ def test_the_critic_learns_labels_before_the_generator_learns(task):
 def test_the_losses_of_stage_three_by_hand(task):
     """Choi et al. 2018, Eq. 3, 4 and 7, from the networks before the update."""
     images, own, wanted = task._draw_batch(50, task.settings.critic_updates)
-    task._criticise = lambda *_: torch.zeros(())
+    task._update_critic = lambda *_: torch.zeros(())
     with torch.no_grad():
         drawn = task.network(images, wanted)
         scores, logits = task.critic(drawn)
@@ -74,13 +74,13 @@ def test_chosen_attributes_are_as_close_to_the_population_as_asked(closeness):
     method.variant = SimpleNamespace(closeness=closeness)
     method._population = SimpleNamespace(labels=known, counts=torch.tensor([10, 60, 30]))
     own = np.repeat([[False, True]], 3000, axis=0)  # a label that the population lacks
-    chosen = method.labels(own, [str(number) for number in range(len(own))], 7)
+    chosen = method.choose_labels(own, [str(number) for number in range(len(own))], 7)
     shares = [(chosen == label.numpy()).all(axis=1).mean() for label in known]
     kept = (chosen == own).all(axis=1).mean()
     distance = (np.abs(np.array(shares) - [0.1, 0.6, 0.3]).sum() + kept) / 2  # total variation
     assert kept == pytest.approx(closeness, abs=0.03)
     assert distance == pytest.approx(closeness, abs=0.03)
-    again = method.labels(own[:9], [str(number) for number in range(9)], 7)
+    again = method.choose_labels(own[:9], [str(number) for number in range(9)], 7)
     assert np.array_equal(again, chosen[:9])
 
 

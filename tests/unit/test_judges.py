@@ -231,8 +231,8 @@ def test_reference_that_occurs_several_times_passes_through_the_network_once(jud
     repeated = np.concatenate([several[:2]] * 4)  # two batches of the network
     pictures = np.concatenate([several, several[::-1]])
     alone = [features.measure(pictures[row : row + 1], repeated[row : row + 1])["perceptual"] for row in range(8)]
-    run = features._activations
-    monkeypatch.setattr(features, "_activations", lambda images: sizes.append(len(images)) or run(images))
+    run = features._compute_activations
+    monkeypatch.setattr(features, "_compute_activations", lambda images: sizes.append(len(images)) or run(images))
     perceptual = features.measure(pictures, repeated)["perceptual"]
     assert sizes == [4, 2, 4], "the pictures four at a time, and the two references once"
     np.testing.assert_allclose(perceptual, np.concatenate(alone), atol=1e-5)
