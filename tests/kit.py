@@ -157,11 +157,9 @@ def networks(folder: Path, words: Sequence[str] = (), architecture: dict = ARCHI
 
 GENERATOR = {
     "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
-    "reconstruction": {"steps": 4, "batch": 2, "learning_rate": 0.05, "modulation": 0.3, "parts": 4.0, "edges": 1.0,
-                       "critic": 0.1},
-    "sharpening": {
-        "steps": 4, "batch": 2, "learning_rate": 0.003, "kernel_rate": 0.01, "texture": 1.5, "decoded": 0.02,
-        "samples": 0.02, "noise": "none", "projected": 0, "discriminator_rate": 0.002, "r1": 1.0, "r1_every": 2,
+    "small_scale": {
+        "reconstruction": {"steps": 4, "batch": 2, "modulation": 0.3, "critic": 0.1},
+        "sharpening": {"steps": 4, "batch": 2},
     },
     "adversarial": {
         "steps": 4, "batch": 2, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,

@@ -15,10 +15,10 @@ METHODS = [name for name in discovery.list_names("methods") if discovery.load("m
 TRAININGS = [*(("backbones", name) for name in BACKBONES), *(("methods", name) for name in METHODS)]
 RESUMED = [
     *((*training, {}) for training in TRAININGS),
-    ("backbones", "attribute_classifier", {"optimizer": "adam"}),
-    ("backbones", "identity", {"recognition": {"kernel_rate": 0.0}}),
-    ("backbones", "landmarks", {"kernel_rate": 0.0}),
-    ("backbones", "semantics", {"kernel_rate": 0.0, "word_weight": 0.0}),
+    ("backbones", "attribute_classifier", {"small_scale": {"optimizer": "adam"}}),
+    ("backbones", "identity", {"recognition": {"small_scale": {"kernel_rate": 0.0}}}),
+    ("backbones", "landmarks", {"small_scale": {"kernel_rate": 0.0}}),
+    ("backbones", "semantics", {"small_scale": {"kernel_rate": 0.0, "word_weight": 0.0}}),
     ("methods", "fit", {"kernel_rate": 0.0}),
     ("methods", "lreorg", {"ema": 0.5}),
     ("methods", "riddle", {"optimizer": "muon", "ema": 0.5}),

@@ -99,9 +99,9 @@ def job(tmp_path):
 
 SMALL = {
     "published": "",
-    "crop": (0.0, 0.0, 1.0, 1.0), "input_size": 32, "widths": [4, 8, 8], "units": [1, 2, 1],
-    "dropout": 0.2, "steps": 6, "batch": 8, "optimizer": "muon",
-    "learning_rate": 0.02, "cooldown": 0.5, "balance": 1.0, "floor_balanced_accuracy": 0.6,
+    "input_size": 32, "widths": [4, 8, 8], "units": [1, 2, 1],
+    "dropout": 0.2, "steps": 6, "batch": 8, "small_scale": {"optimizer": "muon"},
+    "learning_rate": 0.02, "floor_balanced_accuracy": 0.6,
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from masquerade.pipeline import launch
 from masquerade.training import checkpoints, distributed, loop
 
 PHASES = {
-    "reconstruction": {"batch": 4}, "sharpening": {"steps": 2, "batch": 8, "noise": "fresh"},
+    "small_scale": {"reconstruction": {"batch": 4}, "sharpening": {"steps": 2, "batch": 8, "noise": "fresh"}},
     "adversarial": {"steps": 6, "batch": 8}, "samples_every": 10,
 }  # fmt: skip
 GENERATOR = overlays.overlay(kit.GENERATOR, PHASES)
@@ -360,12 +360,14 @@ def test_minibatch_deviation_of_a_share_equals_that_of_the_whole_batch(count, ea
 )
 def test_batch_that_cannot_be_shared_equally_is_refused(folder, monkeypatch, name, phase, batch, count, error):
     room, knobs, task = TRAININGS[name]
-    changed = {phase: {**knobs[phase], "batch": batch}} if phase else {"batch": batch}
-    if phase in ("sharpening", "adversarial"):
-        changed["reconstruction"] = {**knobs["reconstruction"], "batch": count}
+    changed: dict = {"batch": batch}
     if phase == "adversarial":
-        changed["sharpening"] = {**knobs["sharpening"], "steps": 0}
-    monkeypatch.setitem(TRAININGS, name, (room, {**knobs, **changed}, task))
+        others = {"reconstruction": {"batch": count}, "sharpening": {"steps": 0}}
+        changed = {phase: changed, "small_scale": others}
+    elif phase:
+        others = {"reconstruction": {"batch": count}} if phase == "sharpening" else {}
+        changed = {"small_scale": {**others, phase: changed}}
+    monkeypatch.setitem(TRAININGS, name, (room, overlays.overlay(knobs, changed), task))
     monkeypatch.setattr(distributed, "count_processes", lambda: count)
     with pytest.raises(ParameterError, match=error):
         train(folder, name, "refused")

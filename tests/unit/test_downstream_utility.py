@@ -14,7 +14,7 @@ from masquerade.pipeline import downstream_utility
 
 SIZE = 32
 LANDMARKS = LandmarksSettings(
-    published="", input_size=64, widths=[4], hidden=32, steps=1, batch=16, learning_rate=0.003, kernel_rate=0.0,
+    published="", input_size=64, widths=[4], hidden=32, steps=1, batch=16, learning_rate=0.003,
     weight_decay=0.0, wing_width=10.0, wing_epsilon=2.0, floor_share=0.0,
 )  # fmt: skip
 SETTINGS = UtilitySettings(

@@ -19,6 +19,7 @@ from masquerade.training import distributed
 
 CLS = discovery.load("backbones", "generator")
 KNOBS = kit.GENERATOR
+FIRST, SECOND = KNOBS["small_scale"]["reconstruction"], KNOBS["small_scale"]["sharpening"]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +34,9 @@ def folder(tmp_path_factory):
 job = partial(kit.job, name="generator")
 
 
-def made(**changes):
-    return CLS(CLS.Params(**{**KNOBS, **changes}))
+def made(reconstruction=FIRST, sharpening=SECOND, **changes):
+    small_scale = {"reconstruction": reconstruction, "sharpening": sharpening}
+    return CLS(CLS.Params(**{**KNOBS, "small_scale": small_scale, **changes}))
 
 
 def test_energy_distance_equals_the_value_worked_by_hand():
@@ -130,16 +132,16 @@ def test_critic_tells_the_codes_of_pictures_from_those_of_random_faces():
 def test_sharpening_makes_decoded_pictures_sharper(folder, kind):
     curves = {1: kit.Curve(), 40: kit.Curve()}
     none = {**KNOBS["adversarial"], "steps": 0}
-    first = {**KNOBS["reconstruction"], "steps": 40}
+    first = {**FIRST, "steps": 40}
     for steps, curve in curves.items():
-        settings = {**KNOBS["sharpening"], **kind, "steps": steps}
+        settings = {**SECOND, **kind, "steps": steps}
         made(reconstruction=first, sharpening=settings, adversarial=none).train(job(folder, name="sharp", log=curve))
     assert curves[40].of("texture")[-1] < curves[1].of("texture")[-1]
 
 
 def test_generator_learns_how_much_noise_its_pictures_have(folder):
     for noise in ("none", "fresh"):
-        settings = {**KNOBS["sharpening"], "noise": noise, "steps": 4}
+        settings = {**SECOND, "noise": noise, "steps": 4}
         made(sharpening=settings, adversarial={**KNOBS["adversarial"], "steps": 0}).train(job(folder, name=noise))
         strengths = [layer.noise.weight for layer in training.load(folder / f"{noise}.safetensors").convs]
         assert any(weight.item() for weight in strengths) == (noise == "fresh")
@@ -170,7 +172,7 @@ def test_two_processes_move_their_pictures_as_one_does(monkeypatch):
 
 def test_discriminator_of_features_learns_from_pictures_and_not_from_the_generators_turn():
     torch.manual_seed(0)
-    settings = CLS.Params(**{**KNOBS, "sharpening": {**KNOBS["sharpening"], "projected": 32}}).sharpening
+    settings = made(sharpening={**SECOND, "projected": 32}).params.small_scale.sharpening
     adversary = sharpening.OnFeatures(settings, False, torch.device("cpu"))
     draw = np.random.default_rng(0)
     real, made = torch.rand(4, 3, 32, 32).round() * 2 - 1, torch.zeros(4, 3, 32, 32, requires_grad=True)
@@ -194,8 +196,8 @@ def test_linear_map_is_in_the_checkpoint_of_a_generator_that_decoded_codes(folde
     linear = training.linear_map(folder / "mapped.safetensors")
     assert linear(torch.rand(2, 3, 32, 32)).shape == (2, 6)
     none = {
-        "reconstruction": {**KNOBS["reconstruction"], "steps": 0},
-        "sharpening": {**KNOBS["sharpening"], "steps": 0},
+        "reconstruction": {**FIRST, "steps": 0},
+        "sharpening": {**SECOND, "steps": 0},
     }
     made(**none).train(job(folder, name="random"))
     with pytest.raises(CheckpointError, match=r"no linear codes.*backbones.inversion.linear"):
@@ -204,9 +206,9 @@ def test_linear_map_is_in_the_checkpoint_of_a_generator_that_decoded_codes(folde
 
 def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
     curve, pictures = kit.Curve(), {}
-    settings = {**KNOBS["reconstruction"], "steps": 60}
+    settings = {**FIRST, "steps": 60}
     backbone = made(
-        reconstruction=settings, sharpening={**KNOBS["sharpening"], "steps": 0},
+        reconstruction=settings, sharpening={**SECOND, "steps": 0},
         adversarial={**KNOBS["adversarial"], "steps": 0}, samples_every=60, quality_samples=8,
     )  # fmt: skip
     given = job(folder, name="longer", log=curve, picture=pictures.__setitem__)
@@ -221,7 +223,7 @@ def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
 
 @pytest.mark.parametrize("kind", [{}, {"noise": "fresh", "projected": 32}])
 def test_all_phases_resume_bit_for_bit(folder, monkeypatch, kind):
-    changed = {"sharpening": {**KNOBS["sharpening"], **kind}}
+    changed = {"sharpening": {**SECOND, **kind}}
     made(**changed).train(job(folder, name="whole"))
     step, learn = training.GeneratorTask.step, LinearCodes.learn
     numbers = []
@@ -269,7 +271,10 @@ def test_pictures_of_another_size_are_refused(folder):
 
 
 def test_training_without_steps_is_refused(folder):
-    none = {phase: {**KNOBS[phase], "steps": 0} for phase in ("reconstruction", "sharpening", "adversarial")}
+    none = {
+        "reconstruction": {**FIRST, "steps": 0}, "sharpening": {**SECOND, "steps": 0},
+        "adversarial": {**KNOBS["adversarial"], "steps": 0},
+    }  # fmt: skip
     with pytest.raises(ParameterError, match="all 0"):
         made(**none).train(job(folder, name="none"))
 

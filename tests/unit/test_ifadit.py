@@ -99,7 +99,7 @@ def test_attributes_start_as_those_of_the_inversion_with_its_linear_codes():
     disentangler = build_disentangler(chosen, mean, kit.Identity(512, 8), inverter).eval()
     codes = disentangler.codes(identity, disentangler.attributes(images))
     torch.testing.assert_close(codes, inverter(images), atol=1e-4, rtol=1e-4)
-    with pytest.raises(ParameterError, match=r"linear must be backbones\.inversion\.linear"):
+    with pytest.raises(ParameterError, match=r"linear must be backbones\.inversion\.small_scale\.linear"):
         build_disentangler(PARAMS, mean, kit.Identity(512, 8), inverter)
     with pytest.raises(ParameterError, match="linear must be"):
         build_disentangler(chosen, mean, kit.Identity(512, 8), Inverter(encoder, mean, "its generator"))

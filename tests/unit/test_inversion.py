@@ -20,10 +20,9 @@ CLS = discovery.load("backbones", "inversion")
 ARCHITECTURE = {"channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0}
 KNOBS = {
     "published": "", "kind": "e4e", "input_size": 32, "widths": WIDTHS, "units": UNITS, "steps": 6, "batch": 2,
-    "learning_rate": 0.003, "optimizer": "muon", "offsets_from": 2, "offsets_every": 2,
-    "linear": False, "parts": 0.0,
-    "weights": {"pixels": 1.0, "lpips": 0.0, "identity": 0.1, "offsets": 2e-4, "adversarial": 0.1, "absolute": 0.5,
-                "edges": 0.5, "texture": 0.5, "codes": 0.1},
+    "learning_rate": 0.003, "offsets_from": 2, "offsets_every": 2,
+    "weights": {"pixels": 1.0, "lpips": 0.0, "identity": 0.1, "offsets": 2e-4, "adversarial": 0.1},
+    "small_scale": {"optimizer": "muon", "absolute": 0.5, "edges": 0.5, "texture": 0.5, "codes": 0.1},
     "code_discriminator": {"layers": 3, "equalized": False, "learning_rate": 2e-5, "betas": [0.9, 0.999]},
     "samples_every": 3, "floor_identity": -1.0, "floor_psnr": 0.0,
 }  # fmt: skip
@@ -123,13 +122,17 @@ def test_linear_inversion_starts_as_the_linear_codes_and_learns_what_to_add(fold
     _generator.save(tmp_path / "generator.safetensors", generator, ARCHITECTURE, linear)
     images = torch.rand(3, 3, 32, 32) * 2 - 1
     for steps, changes in ((1, False), (6, True)):
-        backbone = made(linear=True, steps=steps, learning_rate=1e-12 if steps == 1 else 0.003)
+        backbone = made(
+            small_scale={**KNOBS["small_scale"], "linear": True},
+            steps=steps,
+            learning_rate=1e-12 if steps == 1 else 0.003,
+        )
         backbone.train(job(tmp_path))
         inverter = CLS.load(tmp_path / "inversion.safetensors")
         start = linear(images)[:, None].expand(-1, 8, -1)
         assert torch.allclose(inverter(images), start, atol=1e-4) != changes
     with pytest.raises(CheckpointError, match="no linear codes"):
-        made(linear=True).train(job(folder, "none"))
+        made(small_scale={"linear": True}).train(job(folder, "none"))
 
 
 def test_mixed_training_reconstructs_too(folder):

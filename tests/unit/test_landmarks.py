@@ -183,7 +183,7 @@ def job(tmp_path):
 SMALL = {
     "published": "",
     "input_size": 32, "widths": [4, 8, 8], "hidden": 16, "steps": 6, "batch": 4, "learning_rate": 0.01,
-    "kernel_rate": 0.0, "weight_decay": 0.0, "wing_width": 10.0, "wing_epsilon": 2.0, "floor_share": 0.5,
+    "weight_decay": 0.0, "wing_width": 10.0, "wing_epsilon": 2.0, "floor_share": 0.5,
 }  # fmt: skip
 
 

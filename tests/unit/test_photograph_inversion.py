@@ -62,7 +62,7 @@ def knobs(**changes):
     usual = loading.load(ROOT, "paper").backbones["inversion"].model_dump()
     usual |= {"kind": "mobile", "input_size": 128, "steps": 2, "batch": 2, "samples_every": 10}
     usual["pairs"] = {"count": 6, "batch": 4, "pictures_every": 2}
-    usual["weights"] |= {"codes": 1.0}
+    usual["small_scale"] |= {"codes": 1.0}
     return CLS(CLS.Params(**usual | {"floor_identity": -1.0, "floor_psnr": 0.0} | changes))
 
 

@@ -178,7 +178,8 @@ def archive(tmp_path):
 
 
 SMALL = {
-    "input_size": 32, "identities": (0.0, 1.0), "steps": 6, "batch": 8, "learning_rate": 0.01, "kernel_rate": 0.01,
+    "input_size": 32, "identities": (0.0, 1.0), "steps": 6, "batch": 8, "learning_rate": 0.01,
+    "small_scale": {"kernel_rate": 0.01},
     "weight_decay": 0.0, "scale": 16.0, "margin": 0.2, "floor_auc": 0.0, "floor_tar": 0.0,
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from masquerade.networks import efficientnet_lite_internals, mobilenet_v2
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer, Trunk
 
 SETTINGS = {
-    "input_size": 64, "identities": (0.0, 1.0), "steps": 4, "batch": 8, "learning_rate": 0.001, "kernel_rate": 0.0,
+    "input_size": 64, "identities": (0.0, 1.0), "steps": 4, "batch": 8, "learning_rate": 0.001,
     "weight_decay": 0.0, "scale": 16.0, "margin": 0.2, "floor_auc": 0.0, "floor_tar": 0.0,
 }  # fmt: skip
 

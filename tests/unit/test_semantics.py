@@ -10,6 +10,7 @@ import safetensors.torch
 import torch
 
 import kit
+from masquerade.backbones.semantics import SemanticsSmallScale as SmallScale
 from masquerade.backbones.semantics import network as semantics
 from masquerade.backbones.semantics import quality
 from masquerade.backbones.semantics import training as trains
@@ -19,17 +20,18 @@ from masquerade.core.images import FaceArchive, to_uint8
 
 SMALL = {
     "published": "", "image_size": 32, "patch": 16, "width": 16, "layers": 2, "heads": 2, "embedding": 8,
-    "activation": "quick_gelu", "stem": [], "position_std": 0.25, "attention_gain": 1.0, "word_weight": 0.0,
+    "activation": "quick_gelu", "small_scale": {"position_std": 0.25},
     "text": {"vocabulary": "captions", "context": 12, "width": 8, "layers": 1, "heads": 2},
     "steps": 6, "batch": 8, "learning_rate": 0.005,
-    "kernel_rate": 0.0, "per_person": 0, "warmup": 2, "betas": (0.9, 0.98), "epsilon": 1e-6,
+    "warmup": 2, "betas": (0.9, 0.98), "epsilon": 1e-6,
     "weight_decay": 0.1, "temperature": 0.07, "floor_zero_shot": 0.0, "floor_retrieval": 0.0, "floor_neighbor": 0.0,
 }  # fmt: skip
 
 
 def backbone(**changes):
     cls = discovery.load("backbones", "semantics")
-    return cls(cls.Params(**{**SMALL, **changes}))
+    small = {key: changes.pop(key) for key in SmallScale.model_fields if key in changes}
+    return cls(cls.Params(**{**SMALL, "small_scale": {**SMALL["small_scale"], **small}, **changes}))
 
 
 def encoder(words=("red", "blue"), normalization=semantics.OURS, **changes):

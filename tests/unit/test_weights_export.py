@@ -219,13 +219,13 @@ class TestDrift:
 
     def test_changed_parameter_is_named_with_card_key_and_both_values(self, repository):
         edit(repository, {"backbones": {"generator": {"published": ""}}, "datasets": {"synthetic_hq": {"yaw": 12.0}}})
-        edit(repository, {"backbones": {"generator": {"reconstruction": {"steps": 9}}}})
+        edit(repository, {"backbones": {"generator": {"small_scale": {"reconstruction": {"steps": 9}}}}})
         assert weights_export.find_drift(
             cards.read_card("generator", repository), loading.load(repository, "tiny")
         ) == [
             f"weights/generator.yaml: {key} was {there} in the training, and scale tiny has {here} now."
             for key, there, here in (
-                ("backbones.generator.reconstruction.steps", 2, 9),
+                ("backbones.generator.small_scale.reconstruction.steps", 2, 9),
                 ("datasets.synthetic_hq.yaw", 9.0, 12.0),
             )
         ]

@@ -101,8 +101,7 @@ def mirrored_points(points: Tensor, width: int, partner: Tensor) -> Tensor:
 class DenseTask:
     """Training on views of pictures and their targets, with AdamW, or Muon for the kernels. The rate rises, then falls.
 
-    A subclass defines ``losses``. ``params`` has ``steps``, ``batch``, ``learning_rate``, ``kernel_rate`` and
-    ``weight_decay``.
+    A subclass defines ``losses``. ``params`` are `RisingUpdates`.
     """
 
     def __init__(self, network: nn.Module, params, pictures: np.ndarray, targets: np.ndarray, seed: int):
@@ -110,7 +109,7 @@ class DenseTask:
         self.device = next(network.parameters()).device
         self.pictures, self.targets = torch.from_numpy(pictures), torch.from_numpy(targets)
         self.modules = {"network": network}
-        rates = params.learning_rate, params.kernel_rate
+        rates = params.learning_rate, params.small_scale.kernel_rate
         adam = AdamOptions(decay=params.weight_decay)
         self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, adam=adam)}
 

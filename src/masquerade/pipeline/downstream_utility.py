@@ -117,7 +117,8 @@ def _own(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSe
     """The settings of the backbone with the values of the twin."""
     values = {
         "input_size": settings.landmark_size, "widths": settings.landmark_widths,
-        "kernel_rate": settings.small_scale.landmark_kernel_rate, "steps": settings.landmark_steps,
+        "small_scale": landmarks.small_scale.model_copy(update={"kernel_rate": settings.small_scale.landmark_kernel_rate}),
+        "steps": settings.landmark_steps,
     }  # fmt: skip
     return landmarks.model_copy(update=values)
 

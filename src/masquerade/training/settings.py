@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, SmallScale
 from masquerade.core.weight_names import WeightsName
 
 Weight = Annotated[float, Field(ge=0)]
@@ -66,11 +66,20 @@ class KernelUpdates(Updates):
     """Largest learning rate of Muon, for the kernels; 0: Adam for these too."""
 
 
-class RisingUpdates(KernelUpdates, Computed):
+class KernelSmallScale(SmallScale):
+    """What small scales change in a training by AdamW."""
+
+    kernel_rate: Annotated[float, Field(ge=0)] = 0.0
+    """Largest learning rate of Muon, for the kernels; 0: Adam for these too, as in the papers."""
+
+
+class RisingUpdates(Updates, Computed):
     """Updates whose rates rise over the first tenth of the steps and fall as a cosine (`warmup_cosine_share`)."""
 
     weight_decay: Annotated[float, Field(ge=0)]
     """Weight decay of Adam (AdamW)."""
+    small_scale: KernelSmallScale = KernelSmallScale()
+    """What small scales change."""
 
 
 class Sampled(Computed):

@@ -7,10 +7,18 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from masquerade.core.settings import SmallScale
 from masquerade.training.settings import Computed, OwnPublished, Updates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class AttributeClassifierSmallScale(SmallScale):
+    """What small scales change."""
+
+    optimizer: Literal["adam", "muon"] = "adam"
+    """muon: for the weights of convolutions and the last layer, with Adam for the rest; it needs fewer pictures."""
 
 
 class AttributeClassifierSettings(OwnPublished, Updates, Computed):
@@ -20,31 +28,21 @@ class AttributeClassifierSettings(OwnPublished, Updates, Computed):
         "learning_rate": "or of Muon",
     }
 
-    crop: tuple[Share, Share, Share, Share]
-    """The crop of an aligned picture that the network sees: left, top, right, bottom as shares of the side."""
     input_size: Annotated[int, Field(ge=8)]
-    """Side in pixels of the network's input; the network resizes the crop to it."""
+    """Side in pixels of the network's input; the network resizes its crop to it."""
     widths: Annotated[list[Count], Field(min_length=1)]
     """Channels of the stages; each stage halves the picture (64, 128, 256, 512, 512: VGG-16)."""
     units: Annotated[list[Count], Field(min_length=1)]
     """Convolutions of each stage (2, 2, 3, 3, 3: VGG-16)."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Share of the last features that a training step sets to 0 (0.5: VGG-16)."""
-    optimizer: Literal["adam", "muon"]
-    """muon: for the weights of convolutions and the last layer, with Adam for the rest; it needs fewer pictures."""
-    cooldown: Share
-    """Last share of the steps, over which the learning rate falls to a fiftieth."""
-    balance: Share
-    """Weight of a label = (share of the pictures with that label) ** -balance, mean 1 over the pictures. With 1, the
-    pictures with an attribute weigh as much as those without it, so that 0.5 is a fair threshold."""
+    small_scale: AttributeClassifierSmallScale = AttributeClassifierSmallScale()
+    """What small scales change."""
     floor_balanced_accuracy: Share
     """Smallest mean over attributes of the balanced accuracy on unseen people; below it the run stops."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        left, top, right, bottom = self.crop
-        if not (left < right and top < bottom):
-            raise ValueError(f"crop is {list(self.crop)}; left must lie before right, and top above bottom")
         if len(self.units) != len(self.widths):
             raise ValueError(f"units has {len(self.units)} stages and widths {len(self.widths)}")
         if self.input_size < 2 ** len(self.widths):

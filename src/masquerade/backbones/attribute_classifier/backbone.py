@@ -17,7 +17,7 @@ class AttributeClassifier(TrainedBackbone):
     title = "classifier of attributes (VGG)"
     source = "trained here on the annotations of the judges' people"
 
-    architecture = ("crop", "input_size", "widths", "units")
+    architecture = ("input_size", "widths", "units")
     Params = AttributeClassifierSettings
     params: AttributeClassifierSettings
     people = "judges"

@@ -26,8 +26,15 @@ from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
 
-ARCHITECTURE = ("crop", "input_size", "widths", "units", "dropout")
-"""The parameters of the network that a checkpoint states."""
+ARCHITECTURE = ("input_size", "widths", "units", "dropout")
+"""The parameters of the network that a checkpoint states, beside its `CROP`."""
+CROP = (0.125, 0.1875, 0.875, 0.9375)
+"""The crop of an aligned picture that the network sees: left, top, right, bottom as shares of the side (ours)."""
+COOLDOWN = 0.5
+"""Last share of the steps, over which the learning rate falls to a fiftieth (ours)."""
+BALANCE = 1.0
+"""Weight of a label = (share of the pictures with that label) ** -BALANCE, mean 1 over the pictures. With 1, the
+pictures with an attribute weigh as much as those without it, so that 0.5 is a fair threshold (ours)."""
 BETAS = (0.9, 0.99)
 ADAM_RATE = 0.3
 """Learning rate of Adam for norms and biases, as a share of that of Muon."""
@@ -56,7 +63,7 @@ class Classifier(nn.Module):
 
 
 class AttributeTask:
-    """Binary cross-entropy of every attribute, with weights that balance its two classes (`Params.balance`)."""
+    """Binary cross-entropy of every attribute, with weights that balance its two classes (`BALANCE`)."""
 
     def __init__(
         self,
@@ -69,9 +76,9 @@ class AttributeTask:
         self.classifier, self.params, self.seed = classifier.train(), params, seed
         self.device = next(classifier.parameters()).device
         self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels).float()
-        self.weights = class_weights(labels, params.balance)
+        self.weights = class_weights(labels, BALANCE)
         self.modules = {"classifier": classifier}
-        muon, others = ((2, 4), ADAM_RATE) if params.optimizer == "muon" else ((), 1.0)
+        muon, others = ((2, 4), ADAM_RATE) if params.small_scale.optimizer == "muon" else ((), 1.0)
         self.optimizers = {"all": Optimizers(self.modules, params.learning_rate, BETAS, muon, others)}
 
     def step(self, step: int) -> dict[str, float]:
@@ -83,7 +90,7 @@ class AttributeTask:
         labels, weights = self.labels[chosen].to(self.device), self.weights[chosen].to(self.device)
         logits = self.classifier(images)
         loss = functional.binary_cross_entropy_with_logits(logits, labels, weights)
-        share = cooldown_share(step, self.params.steps, self.params.cooldown)
+        share = cooldown_share(step, self.params.steps, COOLDOWN)
         self.optimizers["all"].descend(loss, share)
         right = ((logits > 0) == (labels > 0.5)).float().mean()
         rate = self.params.learning_rate * share
@@ -106,7 +113,7 @@ def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     pictures = training.pictures()
     logger.info("training on %d pictures", len(pictures))
     training.start()
-    facts = {name: getattr(params, name) for name in ARCHITECTURE}
+    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"crop": CROP}
     classifier = place(Classifier(**facts, attributes=attributes))
     task = AttributeTask(classifier, params, pictures, labels, training.seed)
     training.fit(task, params.steps)
@@ -140,7 +147,7 @@ def load(checkpoint: Path) -> Classifier:
             f"{checkpoint} is of the attributes {', '.join(known)}, and allowed are {', '.join(ATTRIBUTES)}. Train it "
             "again."
         )
-    classifier = Classifier(**{name: saved.facts[name] for name in ARCHITECTURE}, attributes=known)
+    classifier = Classifier(**{name: saved.facts[name] for name in ("crop", *ARCHITECTURE)}, attributes=known)
     return saved.frozen("classifier", classifier).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 

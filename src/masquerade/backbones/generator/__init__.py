@@ -7,77 +7,67 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, SmallScale
 from masquerade.core.weight_names import WeightsName
 from masquerade.training.settings import Computed, Published, Updates
 
 
-class PhaseSettings(Updates):
-    """What the phases of the training share."""
+class ReconstructionSettings(SmallScale):
+    """A phase before the paper's (ours): from the principal components of the training pictures to the pictures."""
 
-    steps: Annotated[int, Field(ge=0)]
-    """Updates; 0: no such phase."""
-
-
-class ReconstructionSettings(PhaseSettings):
-    """The first phase of the training: from the principal components of the training pictures to the pictures."""
-
-    sources = {
-        "steps": "the generators of the papers are trained by the third phase, `adversarial`, alone",
-        "learning_rate": "here of Muon, for convolutions; it falls to a fiftieth over the last 40 % of the steps",
-    }
-
-    batch: Annotated[int, Field(ge=1)]
-    """Pictures in a batch."""
-    modulation: Annotated[float, Field(gt=0)]
+    steps: Annotated[int, Field(ge=0)] = 0
+    """Updates; 0: no such phase, as the generators of the papers."""
+    batch: Annotated[int, Field(ge=1)] = 8
+    """Pictures in one update."""
+    modulation: Annotated[float, Field(gt=0)] = 1.0
     """Initial factor of the modulation of the convolutions (1: StyleGAN2). A small factor makes the effect of the style
     codes on a picture almost linear, as that of its components is."""
-    parts: Annotated[float, Field(ge=0)]
-    """Extra weight of a pixel of brows, eyes, nose and mouth over one of the background (skin: half of it)."""
-    edges: Annotated[float, Field(ge=0)]
-    """Weight of the differences of neighboring pixels; the pixels themselves have weight 1."""
-    critic: Annotated[float, Field(ge=0)]
+    critic: Annotated[float, Field(ge=0)] = 0.0
     """Weight of a discriminator between W and the components in the training of the mapping network; 0: energy distance
     alone."""
 
 
-class SharpeningSettings(PhaseSettings):
-    """The phase between both: decoding goes on, and a discriminator and a measure of texture keep it from blurring."""
+class SharpeningSettings(SmallScale):
+    """A phase after it (ours): decoding goes on, and a discriminator and a measure of texture keep it from blurring."""
 
-    sources = {
-        "batch": "and random faces beside them",
-        "learning_rate": "it falls to a fiftieth over the last 40 % of the steps, as the next one",
-    }
-
-    kernel_rate: Annotated[float, Field(gt=0)]
+    steps: Annotated[int, Field(ge=0)] = 0
+    """Updates; 0: no such phase."""
+    batch: Annotated[int, Field(ge=2)] = 16
+    """Pictures in one update, and random faces beside them."""
+    kernel_rate: Annotated[float, Field(gt=0)] = 0.01
     """Largest learning rate of Muon, for the weights of convolutions and modulations."""
-    texture: Annotated[float, Field(ge=0)]
+    texture: Annotated[float, Field(ge=0)] = 1.5
     """Weight of the difference of local sharpness: the mean magnitude of the Laplacian around a pixel."""
-    decoded: Annotated[float, Field(ge=0)]
-    """Weight of the adversarial loss of decoded pictures; pixels have weight 1."""
-    samples: Annotated[float, Field(ge=0)]
+    samples: Annotated[float, Field(ge=0)] = 0.02
     """Weight of the adversarial loss of random faces."""
-    noise: Literal["none", "fresh"]
+    noise: Literal["none", "fresh"] = "none"
     """Whether the generator draws with noise, which gives it what no code has: grain, single hairs."""
-    projected: Annotated[int, Field(ge=0, multiple_of=32)]
+    projected: Annotated[int, Field(ge=0, multiple_of=32)] = 0
     """Side in pixels at which a discriminator of EfficientNet-Lite1's features sees the pictures (256: Sauer et al.
     2021); 0: one of pixels, as StyleGAN2's."""
-    discriminator_rate: Annotated[float, Field(gt=0)]
+    discriminator_rate: Annotated[float, Field(gt=0)] = 0.002
     """Learning rate of the discriminator's Adam."""
-    r1: Annotated[float, Field(ge=0)]
-    """gamma of the R1 penalty of a discriminator of pixels."""
-    r1_every: Annotated[int, Field(ge=1)]
-    """Steps from one R1 penalty to the next."""
 
 
-class AdversarialSettings(PhaseSettings):
-    """The last phase: the training of StyleGAN2 (Karras et al. 2020, appendix B)."""
+class GeneratorSmallScale(SmallScale):
+    """What small scales change: two phases of training, in place of the paper's or before it."""
+
+    reconstruction: ReconstructionSettings = ReconstructionSettings()
+    """The first of them."""
+    sharpening: SharpeningSettings = SharpeningSettings()
+    """The second of them."""
+
+
+class AdversarialSettings(Updates):
+    """The training of StyleGAN2 (Karras et al. 2020, appendix B)."""
 
     sources = {
         "batch": "32: Karras et al. 2020, appendix B",
         "learning_rate": "beta 0 and 0.99, for both networks; 0.002: Karras et al. 2020, appendix B",
     }
 
+    steps: Annotated[int, Field(ge=0)]
+    """Updates; 0: no such phase (781,250 of 32 pictures: Karras et al. 2020, appendix B)."""
     r1: Annotated[float, Field(ge=0)]
     """gamma of the R1 penalty of the discriminator (10: Karras et al. 2020, appendix B)."""
     r1_every: Annotated[int, Field(ge=1)]
@@ -119,17 +109,15 @@ class GeneratorSettings(Published, Computed):
     """Learning rate of the mapping network relative to the others (0.01: Karras et al. 2019, appendix C)."""
     head: HeadSettings | None = None
     """The head of `package:random-face`; null for all other generators."""
-    reconstruction: ReconstructionSettings
-    """The first phase."""
-    sharpening: SharpeningSettings
-    """The second phase."""
     adversarial: AdversarialSettings
-    """The third phase."""
+    """The training of the paper."""
     ema: Annotated[float, Field(ge=0, lt=1)]
     """Decay of the averaged generator, which is the one that is saved (0.999: ours; the paper gives a half-life)."""
     samples_every: Annotated[int, Field(ge=1)]
     """Steps between sample pictures."""
     quality_samples: Annotated[int, Field(ge=2)]
     """Generated faces on which the quality is measured."""
+    small_scale: GeneratorSmallScale = GeneratorSmallScale()
+    """What small scales change."""
     floor_detection: Annotated[float, Field(ge=0, le=1)]
     """Smallest share of generated faces (truncation 0.7) that dlib's HOG detects; below it the run stops."""

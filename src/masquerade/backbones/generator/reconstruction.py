@@ -25,6 +25,8 @@ from masquerade.training.optimizers import Muon, cooldown_share
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
 SKIN = 1
 AT_ONCE = 512  # pictures of which the codes, and the weights of the pixels, are computed together
+KERNEL_RATE = 0.05  # largest learning rate of Muon in the first phase (ours)
+PARTS = 4.0  # extra weight of a pixel of brows, eyes, nose and mouth over one of the background; of skin: half of it
 OTHERS_RATE = 0.01  # learning rate of Adam, for all but the weights of convolutions and modulations
 PRIOR_RATE = 0.002  # learning rate of Adam, for the mapping network and its critic
 PRIOR = 256  # codes of a step with which the output of the mapping network is compared
@@ -173,14 +175,14 @@ class Reconstruction:
     def __init__(
         self, settings: ReconstructionSettings, generator: Generator, examples: Examples, mixed: bool, seed: int
     ):
-        distributed.check_batch(settings.batch, "backbones.generator.reconstruction.batch")
+        distributed.check_batch(settings.batch, "backbones.generator.small_scale.reconstruction.batch")
         self.settings, self.generator, self.examples = settings, generator, examples
         self.mixed, self.seed = mixed, seed
         blocks: list[Any] = [generator.conv1, *generator.convs]
         with torch.no_grad():
             for block in blocks:
                 block.conv.modulation.weight.mul_(settings.modulation)
-        self.weights = Weights(generator, settings.learning_rate, OTHERS_RATE)
+        self.weights = Weights(generator, KERNEL_RATE, OTHERS_RATE)
         self.prior = Prior(settings.critic, generator, examples)
         self.modules, self.optimizers = self.prior.modules, self.weights.optimizers | self.prior.optimizers
 
@@ -190,7 +192,7 @@ class Reconstruction:
         images, weights, codes = self.examples.batch(draw, self.settings.batch)
         values = decoding_losses(self.generator, codes, images, weights, self.mixed)[1]
         values["prior"] = self.prior.loss(draw)
-        loss = values["pixels"] + self.settings.edges * values["edges"] + values["coarse"] + values["prior"]
+        loss = values["pixels"] + values["edges"] + values["coarse"] + values["prior"]
         share = min(1.0, (step + 1) / WARMUP) * cooldown_share(step, self.settings.steps, COOLDOWN)
         self.weights.descend(loss, share)
         return {name: value.item() for name, value in values.items()}

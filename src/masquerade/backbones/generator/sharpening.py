@@ -21,6 +21,9 @@ from masquerade.networks.stylegan2 import Generator
 from masquerade.training import distributed, precision
 from masquerade.training.optimizers import cooldown_share
 
+OTHERS_RATE = 0.003  # largest learning rate of Adam, for what Muon does not train (ours)
+DECODED = 0.02  # weight of the adversarial loss of decoded pictures; pixels have weight 1 (ours)
+R1, R1_EVERY = 1.0, 8  # gamma of the R1 penalty of a discriminator of pixels, and the steps between two (ours)
 AROUND = 7  # side in pixels of the square over which the texture is averaged
 
 
@@ -28,13 +31,13 @@ class Sharpening:
     """One update of the generator with its mapping network, and one of the discriminator."""
 
     def __init__(self, params: GeneratorSettings, generator: Generator, examples: Examples, seed: int):
-        settings = params.sharpening
+        settings = params.small_scale.sharpening
         together = 1 if settings.projected else choose_group_size(settings.batch)
-        distributed.check_batch(settings.batch, "backbones.generator.sharpening.batch", together=together)
+        distributed.check_batch(settings.batch, "backbones.generator.small_scale.sharpening.batch", together=together)
         self.params, self.settings, self.generator, self.examples = params, settings, generator, examples
         self.seed = seed
-        self.weights = Weights(generator, settings.kernel_rate, settings.learning_rate)
-        self.prior = Prior(params.reconstruction.critic, generator, examples)
+        self.weights = Weights(generator, settings.kernel_rate, OTHERS_RATE)
+        self.prior = Prior(params.small_scale.reconstruction.critic, generator, examples)
         self.adversary: Adversary = (
             OnFeatures(settings, params.mixed, examples.device) if settings.projected
             else OnPixels(settings, generator.size, params.channels, params.mixed, examples.device)
@@ -55,8 +58,8 @@ class Sharpening:
         values["samples"] = self.adversary.fooled(sampled, draw)
         values["prior"] = self.prior.loss(draw)
         loss = (
-            values["pixels"] + self.params.reconstruction.edges * values["edges"] + values["coarse"] + values["prior"]
-            + settings.texture * values["texture"] + settings.decoded * values["decoded"]
+            values["pixels"] + values["edges"] + values["coarse"] + values["prior"]
+            + settings.texture * values["texture"] + DECODED * values["decoded"]
             + settings.samples * values["samples"]
         )  # fmt: skip
         share = min(1.0, (step + 1) / WARMUP) * cooldown_share(step, settings.steps, COOLDOWN)
@@ -120,7 +123,7 @@ class OnPixels:
         return loss
 
     def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
-        penalized = self.settings.r1 > 0 and step % self.settings.r1_every == 0  # lazy R1
+        penalized = step % R1_EVERY == 0  # lazy R1
         images.requires_grad_(penalized)
         real = self.discriminator(images) if penalized else self._scores(images)
         fakes = [functional.softplus(self._scores(kind)).mean() for kind in made]
@@ -129,7 +132,7 @@ class OnPixels:
         if penalized:
             slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
             penalty = slope.square().sum(dim=(1, 2, 3)).mean()  # R1: Mescheder et al. 2018, Eq. 9
-            loss = loss + self.settings.r1 / 2 * penalty * self.settings.r1_every
+            loss = loss + R1 / 2 * penalty * R1_EVERY
         descend(self.optimizer, loss, self.discriminator)
         return value
 

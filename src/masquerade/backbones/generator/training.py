@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from masquerade.assets import random_face as package
 from masquerade.backbones.generator import GeneratorSettings, layouts, random_face
 from masquerade.backbones.generator.adversarial import Adversarial
-from masquerade.backbones.generator.reconstruction import Examples, Reconstruction, linear_codes
+from masquerade.backbones.generator.reconstruction import PARTS, Examples, Reconstruction, linear_codes
 from masquerade.backbones.generator.sharpening import Sharpening
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
@@ -50,10 +50,11 @@ class GeneratorTask(Phases):
         shared: dict[str, nn.Module] = {"generator": generator}
         self.linear: LinearCodes | None = None
         phases: dict[str, tuple[int, Task]] = {}
-        first, second, third = params.reconstruction, params.sharpening, params.adversarial
+        small = params.small_scale
+        first, second, third = small.reconstruction, small.sharpening, params.adversarial
         if first.steps or second.steps:
             shared["linear"] = self.linear = linear_codes(generator)
-            examples = Examples(archive, part, pictures, generator, first.parts, self.linear, seed)
+            examples = Examples(archive, part, pictures, generator, PARTS, self.linear, seed)
             if first.steps:
                 phases["reconstruction"] = first.steps, Reconstruction(first, generator, examples, params.mixed, seed)
             if second.steps:
@@ -101,11 +102,12 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
         logger.info("the head of 256 pixels: %.2f dB to the published pictures", figures["psnr"])
         save_head(job.checkpoint, generator, params)
         return
-    steps = params.reconstruction.steps + params.sharpening.steps + params.adversarial.steps
+    small = params.small_scale
+    steps = small.reconstruction.steps + small.sharpening.steps + params.adversarial.steps
     if not steps:
         raise ParameterError(
-            "backbones.generator: reconstruction.steps, sharpening.steps and adversarial.steps are all 0. Set at least "
-            "one of them."
+            "backbones.generator: adversarial.steps, small_scale.reconstruction.steps and small_scale.sharpening.steps "
+            "are all 0. Set at least one of them."
         )
     training = Training(job, params, "generator")
     training.start()
@@ -158,7 +160,7 @@ def linear_map(checkpoint: Path) -> LinearCodes:
     if "linear" not in tensors:
         raise CheckpointError(
             f"{checkpoint} has no linear codes: its generator was not trained by reconstruction. Set "
-            "backbones.inversion.linear to false."
+            "backbones.inversion.small_scale.linear to false."
         )
     return linear_codes_of(tensors["linear"])
 

@@ -4,11 +4,12 @@ The architectures (e4e, pSp) are in networks/latent_encoders.py; the readers of 
 generator/layouts.py.
 """
 
+from types import SimpleNamespace
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from masquerade.core.settings import Channels, Settings
+from masquerade.core.settings import Channels, Settings, SmallScale
 from masquerade.training.settings import Computed, Published, Updates
 
 
@@ -25,15 +26,6 @@ class InversionWeights(Settings):
     """Weight of the squared length of the offsets between the codes of the layers (0.0002: appendix A)."""
     adversarial: Annotated[float, Field(ge=0)]
     """Weight of the discriminator between codes and W (0.1: appendix A)."""
-    absolute: Annotated[float, Field(ge=0)]
-    """Weight of the mean absolute difference of the pixels, weighted by ``parts`` (ours; 0: not used)."""
-    edges: Annotated[float, Field(ge=0)]
-    """Weight of the same of the steps from pixel to pixel (ours; 0: not used)."""
-    texture: Annotated[float, Field(ge=0)]
-    """Weight of the difference of local sharpness, as in the generator's training (ours; 0: not used)."""
-    codes: Annotated[float, Field(ge=0)]
-    """Weight of the mean squared error of the codes of generated pictures, which are known (ours; 0: not used). For the
-    kind ``mobile`` it is the error of the styles that the codes give."""
 
 
 class CodeDiscriminatorSettings(Settings):
@@ -78,6 +70,27 @@ class RefinementSettings(Settings):
     """Weight of the mean squared coordinates in P_N space, 1 for random faces (Zhu et al. 2020)."""
 
 
+class InversionSmallScale(SmallScale):
+    """What small scales change, and the kind ``mobile``, which is ours."""
+
+    linear: bool = False
+    """Whether the encoder learns what to add to the linear codes that the generator learned to decode, and not to the
+    mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
+    optimizer: Literal["adam", "muon"] = "adam"
+    """muon: for the weights of convolutions, with Adam for the rest; it needs fewer pictures."""
+    parts: Annotated[float, Field(ge=0)] = 0.0
+    """Extra weight of a pixel of brows, eyes, nose and mouth in the absolute differences, as for the generator."""
+    absolute: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the mean absolute difference of the pixels, weighted by ``parts``."""
+    edges: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the same of the steps from pixel to pixel."""
+    texture: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the difference of local sharpness, as in the generator's training."""
+    codes: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the mean squared error of the codes of generated pictures, which are known. For the kind ``mobile`` it
+    is the error of the styles that the codes give."""
+
+
 class InversionSettings(Published, Updates, Computed):
     """The encoder, its training and its floors."""
 
@@ -90,9 +103,6 @@ class InversionSettings(Published, Updates, Computed):
     kind: Literal["e4e", "psp", "mobile"]
     """e4e: one code and offsets to it; psp: a code of its own for each layer; mobile: MobileNetV2 from ImageNet, which
     learns from ``pairs`` (ours; for the generator of random-face). It has no ``linear``, ``widths`` and ``units``."""
-    linear: bool
-    """Whether the encoder learns what to add to the linear codes that the generator learned to decode, and not to the
-    mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
     input_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the encoder's input (256: Tov et al. 2021); the encoder resizes pictures to it."""
     widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
@@ -101,14 +111,10 @@ class InversionSettings(Published, Updates, Computed):
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
     batch: Annotated[int, Field(ge=1)]
     """Real pictures in a batch (8: Tov et al. 2021, appendix A)."""
-    optimizer: Literal["adam", "muon"]
-    """muon: for the weights of convolutions, with Adam for the rest; it needs fewer pictures."""
     offsets_from: Annotated[int, Field(ge=0)]
     """The step from which the first offset is trained (20000: appendix A); before it all layers have one code."""
     offsets_every: Annotated[int, Field(ge=1)]
     """Steps between the starts of two offsets (2000: appendix A)."""
-    parts: Annotated[float, Field(ge=0)]
-    """Extra weight of a pixel of brows, eyes, nose and mouth in the absolute differences, as for the generator."""
     weights: InversionWeights
     """lambda of each loss."""
     code_discriminator: CodeDiscriminatorSettings
@@ -119,10 +125,18 @@ class InversionSettings(Published, Updates, Computed):
     """What follows the encoder."""
     samples_every: Annotated[int, Field(ge=1)]
     """Steps between sample pictures."""
+    small_scale: InversionSmallScale = InversionSmallScale()
+    """What small scales change."""
     floor_identity: Annotated[float, Field(ge=-1, le=1)]
     """Smallest mean cosine of identity vectors of faces and their reconstructions; below it the run stops."""
     floor_psnr: Annotated[float, Field(ge=0)]
     """Smallest mean PSNR of the reconstructions in dB; below it the run stops."""
+
+    @property
+    def loss_weights(self) -> SimpleNamespace:
+        """The weight of each loss by its name: the paper's and ours."""
+        ours = self.small_scale.model_dump(include={"absolute", "edges", "texture", "codes"})
+        return SimpleNamespace(**self.weights.model_dump(), **ours)
 
     @model_validator(mode="after")
     def _mobile_is_complete(self) -> Self:

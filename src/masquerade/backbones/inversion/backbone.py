@@ -21,7 +21,7 @@ class Inversion(TrainedBackbone):
     needs = ("generator", "identity")
     losses = ("alexnet",)  # LPIPS: Tov et al. 2021, appendix A
 
-    architecture = ("kind", "linear", "input_size", "widths", "units")
+    architecture = ("kind", "small_scale.linear", "input_size", "widths", "units")
     Params = InversionSettings
     params: InversionSettings
 

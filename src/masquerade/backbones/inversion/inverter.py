@@ -24,7 +24,7 @@ from masquerade.training.checkpoints import Saved
 logger = logging.getLogger(__name__)
 
 KINDS = {"e4e": Encoder4Editing, "psp": GradualStyleEncoder}
-ARCHITECTURE = ("kind", "linear", "input_size", "widths", "units")
+ARCHITECTURE = ("kind", "input_size", "widths", "units")
 
 
 class Inverter(nn.Module):
@@ -111,7 +111,8 @@ def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
 
 def save(checkpoint: Path, inverter: Inverter, params: InversionSettings) -> None:
     """Write the checkpoint."""
-    facts: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE} | {"generator": inverter.generator}
+    facts: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE}
+    facts |= {"linear": params.small_scale.linear, "generator": inverter.generator}
     if params.refinement is not None:
         facts |= {"refinement": params.refinement.model_dump(), "limit": inverter.limit}
     checkpoints.save_checkpoint(checkpoint, {"inverter": inverter}, facts)

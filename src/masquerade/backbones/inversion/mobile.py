@@ -62,7 +62,7 @@ class MobileTask:
         # a step with pictures draws them, and takes much longer
         if (params.weights.pixels or params.weights.lpips) and step % self.own.pictures_every == 0:
             values |= self._picture_losses(draw)
-        total = weigh_losses(values, params.weights)
+        total = weigh_losses(values, params.loss_weights)
         self.optimizers["inverter"].descend(total, warmup_cosine_share(step, params.steps), clip=1.0)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 

@@ -52,7 +52,7 @@ class InversionTask:
         self.params, self.inverter, self.generator, self.identity = params, inverter, generator, identity
         self.pictures, self.weights, self.seed, self.device = pictures, weights, seed, inverter.latent_avg.device
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
-        kernels = (4,) if params.optimizer == "muon" else ()
+        kernels = (4,) if params.small_scale.optimizer == "muon" else ()
         self.optimizers = {"inverter": Optimizers({"inverter": inverter}, params.learning_rate, (0.9, 0.99), kernels)}
         self.discriminator = None
         if params.weights.adversarial:
@@ -81,13 +81,13 @@ class InversionTask:
             if params.kind == "e4e":
                 values["offsets"] = (codes[:, 1:] - codes[:, :1]).square().sum(2).mean(0).sum()
             real = self._sample_w(draw).float()
-            if params.weights.codes:
+            if params.small_scale.codes:
                 with torch.no_grad():
                     drawn = self.generator.synthesize(self.generator.broadcast(real)).float()
                 values["codes"] = (self._encode(drawn, step).float() - real[:, None]).square().mean()
         if self.discriminator is not None:
             values["adversarial"] = self._adversarial_loss(codes)
-        total = weigh_losses(values, params.weights)
+        total = weigh_losses(values, params.loss_weights)
         self.optimizers["inverter"].descend(total, cooldown_share(step, params.steps, COOLDOWN))
         if self.discriminator is not None:
             values["discriminator"] = self._update_discriminator(codes.detach(), real, step)
@@ -95,7 +95,7 @@ class InversionTask:
 
     def _picture_losses(self, made: Tensor, images: Tensor, weights: Tensor) -> dict[str, Tensor]:
         """The losses that compare pictures, of those that have a weight."""
-        own = self.params.weights
+        own = self.params.loss_weights
         values = {"pixels": (made - images).square().mean()}
         if own.identity:
             values["identity"] = 1 - (self.identity(made).float() * self.identity(images).float()).sum(1).mean()
@@ -150,8 +150,8 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
     generator, identity = (loaded(name, job.backbones) for name in ("generator", "identity"))
     archive = training.archive
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    linear = linear_map(job.backbones["generator"]) if params.linear else None
-    facts = params.model_dump() | {"limit": None}
+    linear = linear_map(job.backbones["generator"]) if params.small_scale.linear else None
+    facts = params.model_dump() | {"linear": params.small_scale.linear, "limit": None}
     inverter = inputs.place(build(facts, training.hash_backbones("generator")["generator"], mean, linear))
     pictures = pictures_of(archive, job.people, generator.size)
     task: Any
@@ -161,7 +161,7 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
         start_from(identity, inverter.encoder)
         if linear is not None:
             inverter.start_at_linear_codes()
-        weights = PixelWeights(archive, job.people, generator.size, params.parts)
+        weights = PixelWeights(archive, job.people, generator.size, params.small_scale.parts)
         task = InversionTask(params, inverter, generator, identity, pictures, weights, training.seed)
     unseen = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
 

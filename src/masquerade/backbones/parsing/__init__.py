@@ -8,10 +8,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Channels
-from masquerade.training.settings import Published, RisingUpdates
+from masquerade.training.settings import KernelSmallScale, Published, RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ParsingSmallScale(KernelSmallScale):
+    """What small scales change."""
+
+    balance: Share = 0.0
+    """Weight of a class = (its share of the pixels) ** -balance, mean 1 over pixels (0: the published code)."""
 
 
 class ParsingSettings(Published, RisingUpdates):
@@ -36,8 +43,8 @@ class ParsingSettings(Published, RisingUpdates):
     """A pixel is hard below this probability of its true class (0.7: the published code); 1: all pixels count."""
     ohem_share: Share
     """At least this share of the pixels counts as hard (0.0625: the published code)."""
-    balance: Share
-    """Weight of a class = (its share of the pixels) ** -balance, mean 1 over pixels (0: the published code)."""
+    small_scale: ParsingSmallScale = ParsingSmallScale()
+    """What small scales change."""
     floor_miou: Share
     """Smallest mean intersection over union of the classes that occur; below it the run stops."""
     floor_accuracy: Share

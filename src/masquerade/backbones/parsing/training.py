@@ -86,7 +86,7 @@ class ParsingTask(DenseTask):
         super().__init__(parser.network, params, pictures, masks, seed)
         self.parser, self.partner = parser, mirrored_classes()
         shares = np.bincount(masks.ravel(), minlength=len(CLASSES)) / masks.size
-        weight = np.maximum(shares, 1e-3) ** -params.balance
+        weight = np.maximum(shares, 1e-3) ** -params.small_scale.balance
         self.weight = torch.from_numpy(weight / (weight * shares).sum()).float().to(self.device)
 
     def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:

@@ -60,7 +60,7 @@ class PhotographTask:
         blocks: Any = recognizer.network.get_submodule("blocks")
         blocks[: settings.frozen].requires_grad_(False)
         self.modules = {"recognizer": recognizer.train()}
-        rates = params.learning_rate, params.kernel_rate
+        rates = params.learning_rate, params.small_scale.kernel_rate
         adam = AdamOptions(decay=params.weight_decay)
         self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, training.BETAS, adam=adam)}
 

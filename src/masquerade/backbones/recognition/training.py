@@ -81,7 +81,7 @@ class RecognitionTask:
         self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels)
         self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin).to(self.device)
         self.modules = {"recognizer": recognizer.train(), "head": self.head}
-        rates = params.learning_rate, params.kernel_rate
+        rates = params.learning_rate, params.small_scale.kernel_rate
         adam = AdamOptions(decay=params.weight_decay)
         self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, adam=adam)}
 

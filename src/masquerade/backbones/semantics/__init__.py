@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Settings
-from masquerade.training.settings import Betas, Published, RisingUpdates
+from masquerade.training.settings import Betas, KernelSmallScale, Published, RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -29,6 +29,21 @@ class TextSettings(Settings):
     """Attention heads; their number divides the width (8: Radford et al. 2021, Table 20)."""
 
 
+class SemanticsSmallScale(KernelSmallScale):
+    """What small scales change, which train on few pictures in few steps. Muon trains matrices too."""
+
+    stem: list[Count] = []
+    """Channels of the convolutions of stride 2 that embed a patch (Xiao et al. 2021); []: CLIP's single one."""
+    per_person: Annotated[int, Field(ge=0)] = 0
+    """Pictures of each person in a batch, so that captions in it differ little (0: no such rule, as in CLIP)."""
+    position_std: Annotated[float, Field(gt=0)] = 0.036
+    """Initial standard deviation of the position embeddings (0.036: width^-0.5, OpenAI's CLIP code)."""
+    attention_gain: Annotated[float, Field(gt=0)] = 1.0
+    """Initial factor of the query and key weights of the image transformer (1: as in open_clip)."""
+    word_weight: Annotated[float, Field(ge=0)] = 0.0
+    """Weight of the losses on single words; the contrastive loss has weight 1 (0: none, as in CLIP)."""
+
+
 class SemanticsSettings(Published, RisingUpdates):
     """The network, its training and its floors."""
 
@@ -36,7 +51,6 @@ class SemanticsSettings(Published, RisingUpdates):
         "published": "FaRL, CLIP or OpenCLIP",
         "batch": "with their captions; 32,768 of 400 million: Radford et al. 2021, Table 18",
         "learning_rate": "0.0005: Radford et al. 2021, Table 20",
-        "kernel_rate": "here for matrices too; 0 as published",
         "weight_decay": "not for gains and biases; 0.2: Radford et al. 2021, Table 18",
     }
 
@@ -44,8 +58,6 @@ class SemanticsSettings(Published, RisingUpdates):
     """Side in pixels of the network's input; the network resizes pictures to it (224: Radford et al. 2021)."""
     patch: Count
     """Side of a patch in pixels; it divides the image size (16: FaRL)."""
-    stem: list[Count]
-    """Channels of the convolutions of stride 2 that embed a patch (Xiao et al. 2021); []: CLIP's single one."""
     width: Count
     """Channels of the image transformer (768: Radford et al. 2021, Table 20)."""
     layers: Count
@@ -58,8 +70,6 @@ class SemanticsSettings(Published, RisingUpdates):
     """quick_gelu: x sigmoid(1.702 x), in OpenAI's and FaRL's weights; gelu: in OpenCLIP's. No file states it."""
     text: TextSettings
     """The text transformer."""
-    per_person: Annotated[int, Field(ge=0)]
-    """Pictures of each person in a batch, so that captions in it differ little (0: no such rule, as in CLIP)."""
     warmup: Annotated[int, Field(ge=0)]
     """Steps over which the learning rate rises (2,000: Radford et al. 2021, Table 18)."""
     betas: Betas
@@ -68,12 +78,8 @@ class SemanticsSettings(Published, RisingUpdates):
     """epsilon of AdamW (1e-6: Radford et al. 2021, Table 18)."""
     temperature: Annotated[float, Field(gt=0)]
     """Initial temperature of the loss; it is trained, and at least 0.01 (0.07: Radford et al. 2021, 2.5)."""
-    position_std: Annotated[float, Field(gt=0)]
-    """Initial standard deviation of the position embeddings (0.036: width^-0.5, OpenAI's CLIP code)."""
-    attention_gain: Annotated[float, Field(gt=0)]
-    """Initial factor of the query and key weights of the image transformer (1: as in open_clip)."""
-    word_weight: Annotated[float, Field(ge=0)]
-    """Weight of the losses on single words; the contrastive loss has weight 1 (0: none, as in CLIP)."""
+    small_scale: SemanticsSmallScale = SemanticsSmallScale()
+    """What small scales change."""
     floor_zero_shot: Share
     """Smallest mean balanced accuracy of attributes predicted with sentences; below it the run stops; 0: no floor."""
     floor_retrieval: Share

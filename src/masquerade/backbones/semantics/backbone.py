@@ -21,7 +21,17 @@ class Semantics(Backbone):
     title = "text-image model (CLIP)"
     source = "trained here on the captions of the backbones' people, or FaRL / CLIP as published"
 
-    architecture = ("image_size", "patch", "stem", "width", "layers", "heads", "embedding", "activation", "text")
+    architecture = (
+        "image_size",
+        "patch",
+        "small_scale.stem",
+        "width",
+        "layers",
+        "heads",
+        "embedding",
+        "activation",
+        "text",
+    )
     Params = SemanticsSettings
     params: SemanticsSettings
 

@@ -166,16 +166,17 @@ def architecture(params: SemanticsSettings, words: Iterable[str] = ()) -> dict[s
             raise ParameterError(
                 f"backbones.semantics: {what} must divide without rest; {whole} / {part} does not. Change either."
             )
-    if params.stem and 2 ** len(params.stem) != params.patch:
+    stem_widths = params.small_scale.stem
+    if stem_widths and 2 ** len(stem_widths) != params.patch:
         raise ParameterError(
-            f"backbones.semantics: a stem of {len(params.stem)} convolutions makes patches of {2 ** len(params.stem)} "
+            f"backbones.semantics: a stem of {len(stem_widths)} convolutions makes patches of {2 ** len(stem_widths)} "
             f"pixels, and patch is {params.patch}. Change one of the two."
         )
-    knobs = ("image_size", "patch", "stem", "width", "layers", "heads", "embedding", "activation")
+    knobs = ("image_size", "patch", "width", "layers", "heads", "embedding", "activation")
     text = params.text.model_dump(mode="json") | (
         {"words": list(words)} if params.text.vocabulary == "captions" else {}
     )
-    return {**{knob: getattr(params, knob) for knob in knobs}, "text": text}
+    return {**{knob: getattr(params, knob) for knob in knobs}, "stem": list(stem_widths), "text": text}
 
 
 def build(facts: Mapping, temperature: float = 0.07) -> nn.Module:

@@ -68,13 +68,13 @@ class ContrastiveTask:
         assert encoder.tokenizer is not None
         self.sentences = torch.stack([encoder.tokenizer(part) for part in both])  # (2, N, context)
         self.modules = {"clip": encoder.network.train()}
-        if params.word_weight:
+        if params.small_scale.word_weight:
             words = vocabulary(captions)
             self.words = encoder.tokenizer(words).to(self.device)
             self.holds = torch.stack([holding(part, words) for part in both])  # (2, N, V)
             numbers = encoder.facts["width"] * (encoder.image_size // encoder.facts["patch"]) ** 2
             self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
-        rates = params.learning_rate, params.kernel_rate
+        rates = params.learning_rate, params.small_scale.kernel_rate
         adam = AdamOptions(params.weight_decay, params.epsilon)
         chosen = Optimizers.with_kernels(self.modules, *rates, params.betas, (2, 4), spared=SPARED, adam=adam)
         self.optimizers = {"all": chosen}
@@ -91,12 +91,12 @@ class ContrastiveTask:
         sentences = encode_sentences(network, self.sentences[turned.long(), chosen].to(self.device))
         loss, logits = contrastive_loss(features, sentences, network.logit_scale.exp())
         losses = {"contrast": loss.item()}
-        if self.params.word_weight:
+        if self.params.small_scale.word_weight:
             patches = network.visual.ln_post(tokens[:, 1:])
             holds = self.holds[turned.long(), chosen].to(self.device)
             words = self.modules["words"](features, patches, encode_sentences(network, self.words), holds)
             losses["words"] = words.item()
-            loss = loss + self.params.word_weight * words
+            loss = loss + self.params.small_scale.word_weight * words
         self.optimizers["all"].descend(loss, share)
         with torch.no_grad():
             network.logit_scale.clamp_(max=math.log(_LARGEST_SCALE))
@@ -111,11 +111,11 @@ class ContrastiveTask:
     def _chosen(self, draw: np.random.Generator) -> np.ndarray:
         """Rows of a batch: random pictures, or ``per_person`` of each person in a random order, then all the others."""
         order = draw.permutation(len(self.pictures))
-        if self.params.per_person:
+        if self.params.small_scale.per_person:
             people = pd.Series(
                 pd.factorize(self.identities[order])[0]
             )  # numbered by the first picture of each person in the order
-            surplus = people.groupby(people).cumcount() >= self.params.per_person
+            surplus = people.groupby(people).cumcount() >= self.params.small_scale.per_person
             order = order[np.lexsort((people, surplus))]
         return order[: self.params.batch]
 
@@ -207,7 +207,7 @@ def train(params: SemanticsSettings, job: TrainingJob) -> None:
     facts = architecture(params, vocabulary(captions)) | OURS
     training.start()
     encoder = inputs.place(SemanticEncoder(build(facts, params.temperature), facts))
-    start(encoder.network.visual, params.position_std, params.attention_gain)
+    start(encoder.network.visual, params.small_scale.position_std, params.small_scale.attention_gain)
     # a large batch is worth the extra time
     encoder.network.set_grad_checkpointing(inputs.device().type == "cuda")
     people = rows["identity"].to_numpy()

@@ -76,8 +76,8 @@ def build_disentangler(settings: IfaditSettings, mean: Tensor, identity: nn.Modu
         return disentangler
     if small.linear != (inverter.linear is not None and small.encoder_start == "inversion"):
         raise ParameterError(
-            "params.yaml: methods.ifadit.params.small_scale.linear must be backbones.inversion.linear if encoder_start "
-            "is 'inversion', and false if it is 'identity'."
+            "params.yaml: methods.ifadit.params.small_scale.linear must be backbones.inversion.small_scale.linear if "
+            "encoder_start is 'inversion', and false if it is 'identity'."
         )
     if small.encoder_start == "identity":
         start_from(identity, disentangler.encoder)
