@@ -162,7 +162,6 @@ def test_pictures_of_any_size_give_logits_and_gradients(size):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"crop": (0.5, 0.0, 0.5, 1.0)}, "left must lie before right"),
         ({"units": [1, 1]}, "units has 2 stages and widths 3"),
         ({"input_size": 8, "widths": [4] * 4, "units": [1] * 4}, "4 stages halve it to nothing"),
     ],

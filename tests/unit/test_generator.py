@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import kit
-from masquerade.backbones.generator import reconstruction, sharpening, training
+from masquerade.backbones.generator import SharpeningSettings, reconstruction, sharpening, training
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
@@ -172,7 +172,7 @@ def test_two_processes_move_their_pictures_as_one_does(monkeypatch):
 
 def test_discriminator_of_features_learns_from_pictures_and_not_from_the_generators_turn():
     torch.manual_seed(0)
-    settings = made(sharpening={**SECOND, "projected": 32}).params.small_scale.sharpening
+    settings = SharpeningSettings(projected=32)
     adversary = sharpening.OnFeatures(settings, False, torch.device("cpu"))
     draw = np.random.default_rng(0)
     real, made = torch.rand(4, 3, 32, 32).round() * 2 - 1, torch.zeros(4, 3, 32, 32, requires_grad=True)
@@ -200,7 +200,7 @@ def test_linear_map_is_in_the_checkpoint_of_a_generator_that_decoded_codes(folde
         "sharpening": {**SECOND, "steps": 0},
     }
     made(**none).train(job(folder, name="random"))
-    with pytest.raises(CheckpointError, match=r"no linear codes.*backbones.inversion.linear"):
+    with pytest.raises(CheckpointError, match=r"no linear codes.*backbones.inversion.small_scale.linear"):
         training.linear_map(folder / "random.safetensors")
 
 

@@ -202,7 +202,8 @@ def job(tmp_path):
 
 SMALL = {
     "published": "", "input_size": 32, "width": 8, "stride": 2, "steps": 6, "batch": 4, "learning_rate": 0.01,
-    "small_scale": {"kernel_rate": 0.01, "balance": 0.25}, "weight_decay": 0.0, "auxiliary": 1.0, "ohem_probability": 0.7, "ohem_share": 0.0625,
+    "small_scale": {"kernel_rate": 0.01, "balance": 0.25},
+    "weight_decay": 0.0, "auxiliary": 1.0, "ohem_probability": 0.7, "ohem_share": 0.0625,
     "floor_miou": 0.4, "floor_accuracy": 0.5,
 }  # fmt: skip
 
