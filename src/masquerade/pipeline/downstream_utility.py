@@ -115,9 +115,10 @@ def learn_and_test(
 
 def _own(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSettings:
     """The settings of the backbone with the values of the twin."""
+    rate = {"kernel_rate": settings.small_scale.landmark_kernel_rate}
     values = {
         "input_size": settings.landmark_size, "widths": settings.landmark_widths,
-        "small_scale": landmarks.small_scale.model_copy(update={"kernel_rate": settings.small_scale.landmark_kernel_rate}),
+        "small_scale": landmarks.small_scale.model_copy(update=rate),
         "steps": settings.landmark_steps,
     }  # fmt: skip
     return landmarks.model_copy(update=values)
