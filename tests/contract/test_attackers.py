@@ -73,14 +73,14 @@ class Bench:
         plan = anonymization.Plan("variant", SEED, 4)
         anonymization.anonymize(self.originals, folder / "faces.zip", made, refusing(rows), plan, keys)
 
-    def lesson(self, method, keys):
-        return informed.lesson_of(self.originals, self.own(method, keys), self.parameters.informed)
+    def training_set(self, method, keys):
+        return informed.read_training_set(self.originals, self.own(method, keys), self.parameters.informed)
 
     def scenes(self, name):
         """The pictures that the attacker ``name`` attacks."""
         method, keys = method_of(name), discovery.load("attackers", name).keys
         tested = self.own(method, keys) if keys == "shared" else self.tested(method)
-        return {keys: informed.scene(self.originals, tested, self.lesson(method, keys))}
+        return {keys: informed.scene(self.originals, tested, self.training_set(method, keys))}
 
     def backbones(self, name):
         needs = discovery.load("attackers", name).needs(self.parameters.attackers[name])
@@ -95,7 +95,7 @@ class Bench:
         path.mkdir(parents=True, exist_ok=True)
         job = kit.job(path, "0", backbones, faces=self.originals.path, log=log, people="attackers")
         params = self.parameters.attackers[name].model_copy(update=knobs)
-        figures = cls(params, backbones).train(self.lesson(method, cls.keys), job)
+        figures = cls(params, backbones).train(self.training_set(method, cls.keys), job)
         return job.checkpoint, figures
 
     def trained(self, name, method):
@@ -202,7 +202,7 @@ def test_every_recognizer_answers_every_picture(bench, answers, name):
 def test_attack_gives_the_same_answers_twice(bench, answers, name):
     again = bench.attack(name)
     pd.testing.assert_frame_equal(of_group(again, "tested"), answers(name))
-    held_out = bench.lesson(method_of(name), discovery.load("attackers", name).keys).held_out
+    held_out = bench.training_set(method_of(name), discovery.load("attackers", name).keys).held_out
     for _, rows in of_group(again, "held_out").groupby(["recognizer", "trial"]):
         assert rows["id"].tolist() == held_out.ids.tolist()
         assert rows["identity"].tolist() == held_out.people.tolist()
@@ -245,7 +245,7 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
     assert figures["learned"] == 0
     (attack,) = bench.attacks(name, checkpoint)
     assert not attack.learned
-    images = to_float(bench.lesson(method, cls.keys).learn.anonymized)
+    images = to_float(bench.training_set(method, cls.keys).learn.anonymized)
     if cls.restores:
         assert np.array_equal(attack.attacker.restore(images), images)
     else:
@@ -299,7 +299,7 @@ def last_weights(checkpoint):
 def test_restored_picture_is_valid_and_does_not_depend_on_its_batch(bench, name):
     (attack,) = bench.attacks(name)
     (scene,) = bench.scenes(name).values()
-    attack.attacker.study(scene.lesson)
+    attack.attacker.study(scene.training_set)
     images = to_float(scene.tested.anonymized)
     before = images.copy()
     restored = attack.attacker.restore(images)
@@ -314,7 +314,7 @@ def test_restored_picture_is_valid_and_does_not_depend_on_its_batch(bench, name)
 def test_samples_show_what_a_restorer_does(bench, name):
     attacks, scenes, side = bench.attacks(name), bench.scenes(name), bench.parameters.image.size
     for attack in attacks:
-        attack.attacker.study(scenes[attack.attacker.keys].lesson)
+        attack.attacker.study(scenes[attack.attacker.keys].training_set)
     pictures = informed.samples(attacks, scenes, count=2)
     expected = {name: (3 * side, 2 * side, 3)} if name in RESTORERS else {}
     assert {attacker: picture.shape for attacker, picture in pictures.items()} == expected
@@ -325,8 +325,8 @@ def test_pictures_that_were_all_refused_have_a_row_each(bench, tmp_path, name):
     rows = bench.originals.select("test").assign(status="refused", reason="this test refuses all")
     method = bench.workshop.method("gaussian_blur", observe=False)
     anonymization.anonymize(bench.originals, tmp_path / "faces.zip", method, rows, anonymization.Plan("v", SEED, 4))
-    lesson = bench.lesson("gaussian_blur", "per_image")
-    scenes = {"per_image": informed.scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), lesson)}
+    training_set = bench.training_set("gaussian_blur", "per_image")
+    scenes = {"per_image": informed.scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), training_set)}
     pixels = {"pixels": lambda images: images.reshape(len(images), -1)}
     answers = of_group(informed.attack(bench.attacks(name), scenes, pixels, far=0.2), "tested")
     assert answers["id"].tolist() == rows["id"].tolist()

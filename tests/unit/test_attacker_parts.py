@@ -1,4 +1,4 @@
-"""The order that controls must have under attack, and the parts of attackers by hand: distances, lessons, filters."""
+"""The order that controls must have under attack, and the parts of attackers by hand: distances, training sets, filters."""
 
 from functools import cache
 
@@ -231,7 +231,7 @@ def scene_of(folder, world, control):
                     row = {"id": name, "source_id": name, "identity": person, "split": split}
                     out.add(change(photograph(world, person, number), world, name), row)
         archives.append(FaceArchive(folder / f"{world}-{control}-{kind}.zip"))
-    return informed.scene(*archives, informed.lesson_of(*archives, SETTINGS))
+    return informed.scene(*archives, informed.read_training_set(*archives, SETTINGS))
 
 
 def projected(images):

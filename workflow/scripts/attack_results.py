@@ -19,11 +19,11 @@ def work(run) -> None:
 
     settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
     originals, anonymized = FaceArchive(given.faces), FaceArchive(given.anonymized)
-    own = informed.lesson_of(originals, FaceArchive(given.own), settings)
+    own = informed.read_training_set(originals, FaceArchive(given.own), settings)
     scenes = {"per_image": informed.scene(originals, anonymized, own)}
     if given.one:
         one = FaceArchive(given.one[0])
-        scenes["shared"] = informed.scene(originals, one, informed.lesson_of(originals, one, settings))
+        scenes["shared"] = informed.scene(originals, one, informed.read_training_set(originals, one, settings))
     attacks = informed.attacks(given.names.split(","), given.params, given.backbones, given.attackers)
     clear = informed.recognizers(settings.judges, given.params, given.backbones)
     results = informed.attack(attacks, scenes, clear, settings.far)

@@ -17,11 +17,11 @@ def work(run) -> None:
     from masquerade.pipeline import informed
 
     settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
-    lesson = informed.lesson_of(FaceArchive(given.faces), FaceArchive(given.anonymized), settings)
+    training_set = informed.read_training_set(FaceArchive(given.faces), FaceArchive(given.anonymized), settings)
     job = program.make_job(given, run, "attackers", informed.seed_of(given.seed, int(given.trial)))
-    figures = given.params.build("attackers", given.attacker, given.backbones).train(lesson, job)
+    figures = given.params.build("attackers", given.attacker, given.backbones).train(training_set, job)
     run.log(0, {f"quality/{name}": value for name, value in figures.items()})
-    report = {"attacker": given.attacker, "learned_from": len(lesson.learn), "quality": figures}
+    report = {"attacker": given.attacker, "learned_from": len(training_set.learn), "quality": figures}
     files.write_json(given.outputs[1], report)
     given.state.unlink(missing_ok=True)
 

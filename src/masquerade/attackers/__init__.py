@@ -71,8 +71,8 @@ class Attacker(ABC):
         """The backbones that it starts from or uses, with these parameters."""
         return ()
 
-    def train(self, lesson: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
-        """Learn from ``lesson``, write ``job.checkpoint`` and return the figures of `quality`.
+    def train(self, training_set: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
+        """Learn from ``training_set``, write ``job.checkpoint`` and return the figures of `quality`.
 
         An interrupted training goes on from ``job.state``. ``learned`` among the figures is 1 if the attack is better
         on held-out people of the attacker than without the training; else the checkpoint holds the start, and it is 0.
@@ -80,7 +80,7 @@ class Attacker(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not train")
 
-    def study(self, lesson: "AttackerTrainingSet") -> None:  # noqa: B027 - optional hook
+    def study(self, training_set: "AttackerTrainingSet") -> None:  # noqa: B027 - optional hook
         """Choose what the attack needs to know of the method, without a training. Called once before the attack."""
 
     def restore(self, images: np.ndarray) -> np.ndarray:

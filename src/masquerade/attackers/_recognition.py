@@ -91,7 +91,7 @@ def train(
     name: str,
     params: RecognitionParams,
     pictures: Pictures,
-    lesson: AttackerTrainingSet,
+    training_set: AttackerTrainingSet,
     linking: bool,
     job: TrainingJob,
 ) -> dict[str, float]:
@@ -101,7 +101,7 @@ def train(
     clear images against clear ones. ``accuracy``: of the last batch, on people who were learned; missing if the
     training was stopped after its last step.
     """
-    training = Training(job, params, name, lesson.digest)
+    training = Training(job, params, name, training_set.digest)
     start = job.backbones[params.start]
     _, facts = checkpoints.load_checkpoint(start)
     untrained = clear(params.start, start)
@@ -116,10 +116,10 @@ def train(
     training.fit(task, params.steps, log=log)
     learned = embedder(recognizer.eval())
     figures = {
-        "before": separability(compare(untrained, lesson.held_out, linking)),
-        "after": separability(compare(learned, lesson.held_out, linking)),
-        "clear_before": separability(compare(untrained, _only_clear(lesson.held_out), True)),
-        "clear_after": separability(compare(learned, _only_clear(lesson.held_out), True)),
+        "before": separability(compare(untrained, training_set.held_out, linking)),
+        "after": separability(compare(learned, training_set.held_out, linking)),
+        "clear_before": separability(compare(untrained, _only_clear(training_set.held_out), True)),
+        "clear_after": separability(compare(learned, _only_clear(training_set.held_out), True)),
     }
     if "accuracy" in curve:
         figures["accuracy"] = curve["accuracy"]

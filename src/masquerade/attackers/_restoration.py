@@ -61,16 +61,16 @@ def _edges(images: Tensor) -> Tensor:
     return torch.cat([across, down], dim=1)
 
 
-def train(params: RestorationParams, lesson: AttackerTrainingSet, job: TrainingJob) -> dict[str, float]:
+def train(params: RestorationParams, training_set: AttackerTrainingSet, job: TrainingJob) -> dict[str, float]:
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
     ``before`` and ``after``: mean absolute error of the anonymized and of the restored images, in [0, 2].
     """
-    training = Training(job, params, "restoring", lesson.digest)
+    training = Training(job, params, "restoring", training_set.digest)
     training.start()
     network = place(Restorer(params.widths))
-    training.fit(RestorationTask(network, params, lesson.learn, training.seed), params.steps)
-    given, wanted = to_float(lesson.held_out.anonymized), to_float(lesson.held_out.clear)
+    training.fit(RestorationTask(network, params, training_set.learn, training.seed), params.steps)
+    given, wanted = to_float(training_set.held_out.anonymized), to_float(training_set.held_out.clear)
     before, after = (float(np.abs(made - wanted).mean()) for made in (given, _function(network.eval())(given)))
     better = after < before
     kept = network if better else Restorer(params.widths)
@@ -89,12 +89,14 @@ def _function(network: Restorer) -> Pictures:
 
 
 def strongest(
-    lesson: AttackerTrainingSet, strengths: Iterable[Strength], restore: Callable[[np.ndarray, Strength], np.ndarray]
+    training_set: AttackerTrainingSet,
+    strengths: Iterable[Strength],
+    restore: Callable[[np.ndarray, Strength], np.ndarray],
 ) -> Strength:
     """The strength whose results are most like the clear images, by the mean SSIM of `SEARCHED` images.
 
     ``restore``: images float32 (N, 3, H, W) in [-1, 1] and a strength -> images of the same shape.
     """
-    given, wanted = (to_float(part[:SEARCHED]) for part in (lesson.learn.anonymized, lesson.learn.clear))
+    given, wanted = (to_float(part[:SEARCHED]) for part in (training_set.learn.anonymized, training_set.learn.clear))
     pixels = Pixels(NoParameters(), {})
     return max(strengths, key=lambda strength: pixels.measure(restore(given, strength), wanted)["ssim"].mean())

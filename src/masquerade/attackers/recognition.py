@@ -51,12 +51,14 @@ class Adapted(RecognitionAttacker):
     asks = "naming"
     repeated = True
 
-    def train(self, lesson: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
+    def train(self, training_set: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _recognition
 
-        learn = lesson.learn
+        learn = training_set.learn
         both = np.concatenate([learn.clear, learn.anonymized]), np.concatenate([learn.numbers, learn.numbers])
-        return _recognition.train("adapted", self.params, _recognition.Pictures(*both), lesson, linking=False, job=job)
+        return _recognition.train(
+            "adapted", self.params, _recognition.Pictures(*both), training_set, linking=False, job=job
+        )
 
 
 class Parrot(RecognitionAttacker):
@@ -70,11 +72,11 @@ class Parrot(RecognitionAttacker):
     source = "Newton et al. 2005, Preserving privacy by de-identifying face images (parrot recognition)"
     asks = "linking"
 
-    def train(self, lesson: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
+    def train(self, training_set: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _recognition
 
-        pictures = _recognition.Pictures(lesson.learn.anonymized, lesson.learn.numbers)
-        return _recognition.train("parrot", self.params, pictures, lesson, linking=True, job=job)
+        pictures = _recognition.Pictures(training_set.learn.anonymized, training_set.learn.numbers)
+        return _recognition.train("parrot", self.params, pictures, training_set, linking=True, job=job)
 
 
 class Insider(Adapted):

@@ -28,10 +28,10 @@ class Restoring(Attacker):
     Params = RestorationParams
     params: RestorationParams
 
-    def train(self, lesson: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
+    def train(self, training_set: "AttackerTrainingSet", job: TrainingJob) -> dict[str, float]:
         from masquerade.attackers import _restoration
 
-        return _restoration.train(self.params, lesson, job)
+        return _restoration.train(self.params, training_set, job)
 
     def restore(self, images: np.ndarray) -> np.ndarray:
         from masquerade.attackers import _restoration
@@ -58,10 +58,10 @@ class Interpolation(Attacker):
 
     params: Params
 
-    def study(self, lesson: "AttackerTrainingSet") -> None:
+    def study(self, training_set: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
-        self._block = _restoration.strongest(lesson, self.params.blocks, enlarge)
+        self._block = _restoration.strongest(training_set, self.params.blocks, enlarge)
 
     def restore(self, images: np.ndarray) -> np.ndarray:
         return enlarge(images, self._block)
@@ -97,10 +97,10 @@ class NonlocalMeans(Attacker):
 
     params: Params
 
-    def study(self, lesson: "AttackerTrainingSet") -> None:
+    def study(self, training_set: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
-        self._strength = _restoration.strongest(lesson, self.params.strengths, denoise)
+        self._strength = _restoration.strongest(training_set, self.params.strengths, denoise)
 
     def restore(self, images: np.ndarray) -> np.ndarray:
         return denoise(images, self._strength)
@@ -132,11 +132,11 @@ class Wiener(Attacker):
 
     params: Params
 
-    def study(self, lesson: "AttackerTrainingSet") -> None:
+    def study(self, training_set: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
         strengths = [(width, balance) for width in self.params.deviations for balance in self.params.balances]
-        self._strength = _restoration.strongest(lesson, strengths, lambda images, each: sharpen(images, *each))
+        self._strength = _restoration.strongest(training_set, strengths, lambda images, each: sharpen(images, *each))
 
     def restore(self, images: np.ndarray) -> np.ndarray:
         return sharpen(images, *self._strength)

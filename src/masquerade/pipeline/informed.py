@@ -78,7 +78,7 @@ class Scene:
     tested: Pairs
     photographs: Photographs
     """All clear pictures of the tested people, also those whose anonymization was refused."""
-    lesson: AttackerTrainingSet
+    training_set: AttackerTrainingSet
     refused: pd.DataFrame
     """The rows of the tested pictures that the method refused."""
 
@@ -93,14 +93,16 @@ class Attack:
     """Whether its training made it better; True for one without a training."""
 
 
-def scene(originals: FaceArchive, tested: FaceArchive, lesson: AttackerTrainingSet) -> Scene:
+def scene(originals: FaceArchive, tested: FaceArchive, training_set: AttackerTrainingSet) -> Scene:
     """``tested``: the archive with the anonymized pictures of the test split."""
     rows, pairs = tested.select("test", status=None), pairs_of(originals, tested, "test")
-    return Scene(pairs, photographs_of(originals, "test"), lesson, rows[rows["status"] != OK])
+    return Scene(pairs, photographs_of(originals, "test"), training_set, rows[rows["status"] != OK])
 
 
-def lesson_of(originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings) -> AttackerTrainingSet:
-    """The lesson of an archive of the attackers' pictures. Raises ProtocolError as `collect_training_set` does."""
+def read_training_set(
+    originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings
+) -> AttackerTrainingSet:
+    """The training set of an archive of the attackers' images. Raises the errors of `collect_training_set`."""
     tested = originals.index.loc[originals.index["split"] != TRAIN, "identity"]
     return collect_training_set(originals, anonymized, settings, tested)
 
@@ -167,8 +169,8 @@ def _recognizers(attacker: Attacker, clear: Mapping[str, Recognizer]) -> Mapping
 def _frames(
     each: Attack, scene: Scene, recognizers: Mapping[str, Recognizer], far: float, pixels: Pixelwise
 ) -> Iterator[pd.DataFrame]:
-    attacker, held_out = each.attacker, scene.lesson.held_out
-    attacker.study(scene.lesson)
+    attacker, held_out = each.attacker, scene.training_set.held_out
+    attacker.study(scene.training_set)
     groups = {HELD_OUT: (held_out, held_out.photographs)}
     if len(scene.tested):
         groups[TESTED] = scene.tested, scene.photographs
@@ -176,7 +178,7 @@ def _frames(
     refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
     for name, recognizer in recognizers.items():
         for deal in range(DEALS if attacker.control else 1):
-            draw = seeding.make_generator(deal, "names", scene.lesson.digest) if attacker.control else None
+            draw = seeding.make_generator(deal, "names", scene.training_set.digest) if attacker.control else None
             asked = {
                 group: _asked(attacker, *shown, probes[group], recognizer, draw) for group, shown in groups.items()
             }

@@ -17,9 +17,9 @@ from masquerade.params.protocols import AttackedPeople, InformedSettings
 PART = "train"
 """The part of an anonymized archive with the attackers' people: they are the only ones of the train split in it."""
 PEOPLE, PICTURES = 2, 2
-"""The fewest people on either side of a lesson, and the fewest images of each, from which anything can be learned."""
+"""The fewest people on either side of a training set, and the fewest images of each, from which to learn anything."""
 SEARCHED = 24
-"""Images of a lesson on which the strength of a filter is chosen."""
+"""Images of a training set on which the strength of a filter is chosen."""
 
 
 class Photographs(NamedTuple):
@@ -80,7 +80,7 @@ def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
 def collect_training_set(
     originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings, tested: Iterable[str]
 ) -> AttackerTrainingSet:
-    """The lesson of the attackers' images in ``anonymized``; ``originals`` has their sources.
+    """The training set of the attackers' images in ``anonymized``; ``originals`` has their sources.
 
     ``tested``: the people of the validation and test splits. Refused images are left out. Raises ProtocolError if an
     attacker's person is among them, or if there are too few people with several images.
