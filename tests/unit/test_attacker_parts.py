@@ -1,4 +1,4 @@
-"""The order that controls must have under attack, and the parts of attackers by hand: distances, training sets, filters."""
+"""The order of controls under attack, and the parts of attackers by hand: distances, training sets, filters."""
 
 from functools import cache
 
