@@ -34,7 +34,7 @@ def measure(name: str, size: int, identities: int, pictures: int, seed: int) -> 
     kind = discovery.load("faces", name)
     dataset = kind(loading.load(ROOT).datasets[name])
     jobs = [
-        (kind.prefix, "test", person, take, seed, dataset.conditions(), size, dataset.params.supersampling)
+        (kind.prefix, "test", person, take, seed, dataset.conditions, size, dataset.params.supersampling)
         for person in range(identities)
         for take in range(pictures)
     ]

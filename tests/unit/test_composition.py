@@ -157,6 +157,6 @@ def test_a_square_of_a_turned_photograph_returns_to_the_photograph(quarters):
     photograph = smooth(90, 130)
     turned = np.ascontiguousarray(np.rot90(photograph, quarters))
     face = Square(np.array([47.0, 41.0]), np.array([20.0, 4.0]))
-    back = face.turned_back(quarters, photograph.shape)
+    back = face.turn_back(quarters, photograph.shape)
     difference = alignment.crop(turned, face, 48).astype(int) - alignment.crop(photograph, back, 48)
     assert np.abs(difference).max() <= 3

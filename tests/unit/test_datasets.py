@@ -1,5 +1,6 @@
 """Published datasets: read in their published layout, and refused with a reason in any other."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,13 +10,29 @@ import yaml
 
 import published
 from masquerade.core import discovery, face_tables
+from masquerade.core.annotations import CLASSES
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.images import FaceArchive
-from masquerade.faces import build
+from masquerade.faces import _splits, build
+from masquerade.faces.celeba_hq import PARTS
+from masquerade.faces.photographs import alignment, celeba_lists, published_dataset
+from masquerade.faces.rendered import render
 from masquerade.pipeline import measuring
-from published import PARTS_OF, SEED, SHARES, SIZE, WHO, by_split, dataset, edited, face, noise, records, replaced
-
-# --- CelebA
+from published import (
+    PARTS_OF,
+    SEED,
+    SHARES,
+    SIZE,
+    STUDIO,
+    WHO,
+    by_split,
+    dataset,
+    edited,
+    face,
+    noise,
+    records,
+    replaced,
+)
 
 
 @pytest.fixture(scope="module")
@@ -290,3 +307,305 @@ def test_a_generator_of_another_size_is_an_error_and_a_missing_one_gives_a_reaso
     later = cls(cls.Params(generator="checkpoints/x/backbones/generator.safetensors", **knobs))
     assert later.available() == (True, ""), "the generator is an input of the rule, so the pipeline builds it first"
     assert later.sources() == [Path("checkpoints/x/backbones/generator.safetensors")]
+
+
+@pytest.fixture(scope="module")
+def published_hq(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("celeba_hq")
+    pictures = [face(0, side=1024), *(noise(n) for n in range(4))]
+    published.celeba_hq(root / "celeba_hq", root / "celeba", pictures, WHO, PARTS_OF)
+    return root
+
+
+@pytest.fixture
+def hq(published_hq, tmp_path, monkeypatch) -> Path:
+    """A copy that a test may damage. It skips landmarks, which take the most time and which few tests check."""
+    monkeypatch.setattr(alignment, "detect_landmarks", lambda picture: (np.zeros((68, 2)), True))
+    shutil.copytree(published_hq, tmp_path / "assets")
+    return tmp_path / "assets"
+
+
+def hq_set(root: Path, **changes):
+    return dataset("celeba_hq", root / "celeba_hq", celeba=str(root / "celeba"), pictures=5, **changes)
+
+
+def hq_records(root: Path, **changes) -> list:
+    return records("celeba_hq", root / "celeba_hq", **{"celeba": str(root / "celeba"), "pictures": 5, **changes})
+
+
+def test_a_picture_of_celeba_hq_has_the_identity_split_and_attributes_of_its_original(hq):
+    faces = hq_records(hq)
+    assert [record.row["id"] for record in faces] == [f"celeba_hq-{n:05d}" for n in range(5)]
+    # picture n comes from CelebA's picture 5 - n
+    assert [record.row["identity"] for record in faces] == [f"celeba-{who}" for who in reversed(WHO)]
+    assert [record.row["split"] for record in faces] == ["test", "test", "validation", "train", "train"]
+    assert [record.row["original"] for record in faces] == [f"{n:06d}.jpg" for n in (5, 4, 3, 2, 1)]
+    for number, record in enumerate(faces):
+        known = {key: value for key, value in record.row.items() if key.startswith("attribute.")}
+        assert len(known) == 40
+        assert all(type(value) is bool for value in known.values())
+        assert known["attribute.Young"] == (published.sign(number, 39) == 1)
+
+
+@pytest.mark.parametrize(
+    ("true", "caption"),
+    [
+        (["Male", "No_Beard"], "An old man, with a neutral expression."),
+        (
+            [
+                "Young",
+                "No_Beard",
+                "Wavy_Hair",
+                "Brown_Hair",
+                "Bangs",
+                "Wearing_Lipstick",
+                "Wearing_Earrings",
+                "Smiling",
+            ],
+            "A young woman with wavy brown hair and bangs, wearing lipstick and earrings, smiling.",
+        ),
+        (
+            ["Male", "Bald", "Gray_Hair", "Pale_Skin", "Eyeglasses", "Mouth_Slightly_Open"],
+            "An old man with very light skin, a bald head and a beard, wearing eyeglasses, with a neutral expression, "
+            "mouth slightly open.",
+        ),
+        (["Male", "Young", "Goatee"], "A young man with a goatee, with a neutral expression."),
+    ],
+)
+def test_a_caption_names_only_the_attributes(true, caption):
+    assert celeba_lists.caption({f"attribute.{name}": name in true for name in celeba_lists.ATTRIBUTES}) == caption
+
+
+def test_an_aligned_picture_is_only_reduced_by_area(hq):
+    whole = noise(2)
+    (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/3.jpg").write_bytes(published.png(whole))
+    record = hq_records(hq)[3]
+    expected = whole.reshape(SIZE, 16, SIZE, 16, 3).mean(axis=(1, 3))
+    assert np.abs(record.picture - expected).max() <= 0.5
+
+
+def test_landmarks_of_an_aligned_picture_lie_on_the_face(published_hq):
+    faces = hq_records(published_hq)
+    points = np.array(faces[0].row["landmarks"]).reshape(68, 2)
+    drawn = render(("test", "test", 0, 0, SEED, STUDIO, SIZE, 1)).row["landmarks"]
+    away = np.linalg.norm(points - np.array(drawn).reshape(68, 2), axis=1)
+    assert faces[0].row["detected"]
+    assert away.mean() < 0.04 * SIZE
+    assert not faces[1].row["detected"], "noise is not a face: alignment places its first landmarks"
+    assert np.isfinite(faces[1].row["landmarks"]).all()
+
+
+def test_masks_hold_the_classes_of_the_parser_in_the_same_order(hq):
+    assert CLASSES[1:] == PARTS
+    mask = hq_records(hq)[0].mask
+    skin, nose = CLASSES.index("skin"), CLASSES.index("nose")
+    assert set(np.unique(mask)) == {0, skin, nose}
+    assert mask[SIZE * 250 // 512, SIZE * 250 // 512] == nose, "the later class covers the earlier one"
+    assert mask[SIZE * 150 // 512, SIZE * 200 // 512] == skin
+    assert hq_records(hq, masks=False)[0].mask is None
+    (hq / "celeba_hq/CelebAMask-HQ/CelebAMask-HQ-mask-anno/0/00001_skin.png").unlink()
+    with pytest.raises(DatasetError, match=r"no 0/00001_skin.png"):
+        hq_records(hq)
+
+
+def test_the_zip_and_the_folder_give_the_same_faces(hq, tmp_path, monkeypatch):
+    whole = hq / "celeba_hq"
+    published.zipped(whole / "CelebAMask-HQ", tmp_path / "CelebAMask-HQ.zip", "CelebAMask-HQ")
+    from_folder = hq_records(hq)
+    shutil.rmtree(whole)
+    whole.mkdir()
+    (tmp_path / "CelebAMask-HQ.zip").rename(whole / "CelebAMask-HQ.zip")
+    for one, other in zip(hq_records(hq), from_folder, strict=True):
+        assert one.row == other.row
+        np.testing.assert_array_equal(one.picture, other.picture)
+        np.testing.assert_array_equal(one.mask, other.mask)
+    monkeypatch.chdir(tmp_path)
+    (manifest,) = dataset("celeba_hq", whole, celeba=str(hq / "celeba")).sources()
+    known = dict(line.split("\t") for line in manifest.read_text().splitlines())
+    assert sorted(known) == ["CelebAMask-HQ.zip", "identity_CelebA.txt", "list_eval_partition.txt"]
+    assert int(known["CelebAMask-HQ.zip"]) == (whole / "CelebAMask-HQ.zip").stat().st_size
+
+
+def test_several_processes_give_the_same_archive(published_hq, tmp_path):
+    made = hq_set(published_hq)
+    for workers in (1, 2):
+        build(made, tmp_path / f"{workers}.zip", SIZE, SEED, SHARES, workers)
+    assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
+    index = FaceArchive(tmp_path / "1.zip").index
+    assert index["attribute.Male"].dtype == bool
+    assert len(index) == 5
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xd8\xff no picture", published.jpeg(noise(0))[:3000], published.jpeg(noise(0, 512))]
+)
+def test_a_damaged_picture_is_a_refusal_and_the_others_are_read(hq, tmp_path, content):
+    (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/2.jpg").write_bytes(content)
+    made = hq_set(hq)
+    build(made, tmp_path / "a.zip", SIZE, SEED, SHARES)
+    index = FaceArchive(tmp_path / "a.zip").index
+    assert index["status"].tolist() == ["ok", "ok", "refused", "ok", "ok"]
+    assert index["reason"][2]
+    assert index["attribute.Male"].dtype == bool, "a refused picture keeps its known columns"
+
+
+def test_a_picture_with_a_damaged_mask_is_refused(hq):
+    (hq / "celeba_hq/CelebAMask-HQ/CelebAMask-HQ-mask-anno/0/00001_nose.png").write_bytes(b"torn")
+    record = hq_records(hq)[1]
+    assert record.picture is None
+    assert record.mask is None
+    assert "00001_nose.png" in record.row["reason"]
+
+
+def test_a_picture_with_a_damaged_zip_member_is_refused(hq, tmp_path):
+    whole = hq / "celeba_hq"
+    published.zipped(whole / "CelebAMask-HQ", whole / "CelebAMask-HQ.zip", "CelebAMask-HQ")
+    content = (whole / "CelebAMask-HQ/CelebA-HQ-img/4.jpg").read_bytes()
+    shutil.rmtree(whole / "CelebAMask-HQ")
+    packed = bytearray((whole / "CelebAMask-HQ.zip").read_bytes())
+    packed[packed.find(content) + 900] ^= 255
+    (whole / "CelebAMask-HQ.zip").write_bytes(packed)
+    faces = hq_records(hq)
+    assert [record.picture is None for record in faces] == [False] * 4 + [True]
+    assert "BadZipFile" in faces[4].row["reason"]
+
+
+def test_windows_line_ends_are_read(hq):
+    expected = [record.row for record in hq_records(hq)]
+    for path in [*hq.rglob("*.txt")]:
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert [record.row for record in hq_records(hq)] == expected
+
+
+TOP = "celeba_hq/CelebAMask-HQ"
+KNOWN, MAPPING = f"{TOP}/CelebAMask-HQ-attribute-anno.txt", f"{TOP}/CelebA-HQ-to-CelebA-mapping.txt"
+IDENTITIES, SPLITS = "celeba/Anno/identity_CelebA.txt", "celeba/Eval/list_eval_partition.txt"
+
+
+def rename_everywhere(root):
+    for name in (IDENTITIES, SPLITS):
+        edited(name, "000005.jpg", "000006.jpg")(root)
+
+
+HQ_DAMAGE = {
+    "missing picture": (lambda a: (a / TOP / "CelebA-HQ-img/3.jpg").unlink(),
+                        r"1 of 5 pictures .* are missing \(the first: 3.jpg\)"),
+    "extra picture": (lambda a: shutil.copy(a / TOP / "CelebA-HQ-img/3.jpg", a / TOP / "CelebA-HQ-img/5.jpg"),
+                      r"1 files are in no list of the set \(the first: 5.jpg\). Move them away"),
+    "doubled name": (edited(KNOWN, "\n4.jpg", "\n3.jpg"), "names a file twice"),
+    "lost attribute": (edited(KNOWN, "Young", "Old"), "CelebA's 40 attributes as columns"),
+    "cut line": (lambda a: (a / KNOWN).write_bytes((a / KNOWN).read_bytes()[:-20]), "a line of it is cut"),
+    "mapping that is short": (edited(MAPPING, "4         0           000001.jpg  \n", ""),
+                              "the lists name 4 pictures, and the published set has 5"),
+    "picture that CelebA has not": (rename_everywhere,
+                                    "mapping.txt names 000005.jpg, which is not in identity_CelebA.txt"),
+    "lists of two versions": (edited(IDENTITIES, "000005.jpg", "000006.jpg"),
+                              r"do not name the same files: 2 are in one list only \(the first: 000005.jpg"),
+    "person in two parts": (edited(IDENTITIES, "000005.jpg 33", "000005.jpg 11"), "celeba-11 is in several splits"),
+    "part that there is not": (edited(SPLITS, "000005.jpg 2", "000005.jpg 3"), "has another part than 0, 1 and 2"),
+    "empty list": (lambda a: (a / SPLITS).write_text(""), "do not name the same files"),
+    "list that is no text": (lambda a: (a / SPLITS).write_bytes(b"\xff\xfe\x00"), "cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", HQ_DAMAGE)
+def test_a_tree_that_differs_from_the_published_one_stops_with_a_clear_error(hq, damage):
+    change, message = HQ_DAMAGE[damage]
+    change(hq)
+    with pytest.raises(DatasetError, match=message):
+        next(hq_set(hq).records(SIZE, SEED, 1))
+
+
+def test_official_splits_are_enlarged_by_people_of_the_train_part_alone(hq):
+    official = {record.row["id"]: record.row["split"] for record in hq_records(hq)}
+    faces = hq_records(hq, split="enlarged", test_pictures=4, validation_pictures=1)
+    splits = by_split(faces)
+    assert {name: len(ids) for name, ids in splits.items()} == {"validation": 1, "test": 4}
+    moved = {record.row["id"] for record in faces if record.row["split"] != official[record.row["id"]]}
+    assert {official[name] for name in moved} == {"train"}
+    people = {(record.row["identity"], record.row["split"]) for record in faces}
+    assert len(people) == len({person for person, _ in people}) == 3
+    with pytest.raises(ParameterError, match="need 4 pictures, and the set has 2"):
+        hq_records(hq, split="enlarged", test_pictures=5, validation_pictures=2)
+    with pytest.raises(ParameterError, match="the published test split has 2 pictures, and test_pictures is 1"):
+        hq_records(hq, split="enlarged", test_pictures=1, validation_pictures=1)
+
+
+def test_division_reaches_the_sizes_of_the_papers_for_any_people():
+    draw = np.random.default_rng(0)
+    people = {f"p{n}": int(draw.integers(1, 12)) for n in range(6000)}
+    split = _splits.deal(people, {"test": 3000, "validation": 500}, seed=1, dataset="d")
+    sizes = {name: sum(people[p] for p, s in split.items() if s == name) for name in ("test", "validation", "train")}
+    assert sizes["test"] == 3000
+    assert sizes["validation"] == 500
+    assert sizes["train"] == sum(people.values()) - 3500
+    assert _splits.deal(people, {"test": 3000}, seed=2, dataset="d") != split, "it depends on the seed"
+
+
+def test_a_change_in_a_folder_of_pictures_is_detected_by_names_and_sizes(hq, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    made = hq_set(hq)
+    (manifest,) = made.sources()
+    first, time = manifest.read_text(), manifest.stat().st_mtime_ns
+    assert len(first.splitlines()) == 4 + 5 + 10
+    os.utime(hq / TOP / "CelebA-HQ-img/0.jpg")
+    assert made.sources()[-1].stat().st_mtime_ns == time, "a new file time is not a change"
+    (hq / TOP / "CelebA-HQ-img/0.jpg").write_bytes(b"shorter")
+    assert made.sources()[-1].read_text() != first
+
+
+@pytest.mark.parametrize("name", [MAPPING, IDENTITIES])
+def test_a_change_in_a_list_is_detected_by_its_content(hq, monkeypatch, tmp_path, name):
+    monkeypatch.chdir(tmp_path)
+    made = hq_set(hq)
+    first = made.sources()[0].read_text()
+    content = (hq / name).read_bytes()
+    (hq / name).write_bytes(content.replace(b"1", b"2", 1))
+    assert made.sources()[0].read_text() != first
+
+
+def test_a_build_with_the_manifest_alone_is_up_to_date_without_pictures(hq, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    made = hq_set(hq)
+    sources = made.sources()
+    (hq / "celeba_hq").rename(tmp_path / "taken_away")
+    assert made.available() == (True, "")
+    assert made.sources() == sources
+    with pytest.raises(DatasetError, match="holds no"):
+        next(made.records(32, 0, 1))
+
+
+def test_hidden_files_are_ignored_and_links_are_followed(hq, tmp_path):
+    (hq / TOP / "CelebA-HQ-img/.DS_Store").write_bytes(b"x")
+    (hq / "celeba_hq").rename(tmp_path / "other_disk")
+    (hq / "celeba_hq").symlink_to(tmp_path / "other_disk")
+    assert len(hq_records(hq)) == 5
+
+
+def test_a_pipe_in_place_of_a_picture_does_not_block(hq):
+    picture = hq / TOP / "CelebA-HQ-img/0.jpg"
+    picture.unlink()
+    os.mkfifo(picture)
+    with pytest.raises(DatasetError, match=r"missing \(the first: 0.jpg\)"):
+        hq_records(hq)
+
+
+def test_the_number_of_pictures_read_ahead_does_not_grow_with_the_dataset(hq, monkeypatch):
+    held = {"now": 0, "most": 0}
+
+    class Pool:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def map(self, work, items, contents):
+            held["most"] = max(held["most"], len(contents))
+            return map(work, items, contents)
+
+    monkeypatch.setattr(published_dataset, "AHEAD", 1)
+    monkeypatch.setattr(published_dataset.process, "open_pool", lambda workers: Pool())
+    made = hq_set(hq, masks=False)
+    assert len(list(made.records(SIZE, SEED, workers=2))) == 5
+    assert held["most"] == 2

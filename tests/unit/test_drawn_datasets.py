@@ -25,14 +25,12 @@ def each(pictures: int) -> dict[str, int]:
 
 
 def dataset(name: str = "synthetic_hq", people: int = 2, conditions: Conditions = STUDIO, **changes):
-    common = {
-        "identities": {"train": people, "validation": 1, "test": people},
-        **dataclasses.asdict(conditions),
-        "supersampling": 1,
-    }
+    common = {"identities": {"train": people, "validation": 1, "test": people}, "supersampling": 1}
     own = {"pictures_per_identity": each(2)} if name == "synthetic_hq" else {"single_share": 0.5, "pictures_most": 4}
     kind = discovery.load("faces", name)
-    return kind(kind.Params(**{**common, **own, **changes}))
+    rendered = kind(kind.Params(**{**common, **own, **changes}))
+    rendered.conditions = conditions
+    return rendered
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +105,7 @@ def test_count_is_the_number_of_faces():
 def test_conditions_of_the_sheet_are_those_of_the_datasets(root):
     datasets = loading.load(root, "paper").datasets
     for name, conditions in (("synthetic_hq", STUDIO), ("synthetic_wild", WILD)):
-        made = discovery.load("faces", name)(datasets[name]).conditions()
+        made = discovery.load("faces", name)(datasets[name]).conditions
         assert dataclasses.replace(made, occlusion=conditions.occlusion) == conditions
         assert made.occlusion <= conditions.occlusion
 

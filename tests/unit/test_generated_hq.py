@@ -11,6 +11,7 @@ from masquerade import faces
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
+from masquerade.faces import generated_hq
 
 SEED = 3
 PICTURES = {"train": 2, "validation": 1, "test": 1}  # of the only person of a split
@@ -24,7 +25,14 @@ def block(request) -> dict:
     block = yaml.safe_load((root / "params.yaml").read_text())["datasets"]["generated_hq"]
     weights = {name: f"{root}/{block[name].replace(':', '/')}.safetensors" for name in ("head", "parser")}
     few = {"identities": dict.fromkeys(PICTURES, 1), "pictures_per_identity": PICTURES}
-    return {**block, **weights, **few, "direction_pictures": 8}
+    return {**block, **weights, **few}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_directions():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generated_hq, "DIRECTION_IMAGES", 8)
+        yield
 
 
 def dataset(block: dict, **changes):
@@ -75,14 +83,14 @@ def test_a_picture_does_not_depend_on_the_number_of_processes(drawn, block):
 
 def test_an_interrupted_drawing_goes_on_where_it_was_and_gives_the_same_faces(drawn, block, tmp_path):
     interrupted = dataset(block)
-    interrupted.kept = tmp_path
+    interrupted.parts_folder = tmp_path
     first = interrupted.records(256, SEED, 1)
     next(first)
     first.close()
     parts = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.zip")}
     assert parts, "the first person is kept"
     again = dataset(block)
-    again.kept = tmp_path
+    again.parts_folder = tmp_path
     assert_same(list(again.records(256, SEED, 1)), drawn)
     assert all(path.stat().st_mtime_ns == time for path, time in parts.items()), "and not drawn again"
 
@@ -102,9 +110,13 @@ def test_another_size_than_the_generators_is_an_error(block):
         next(dataset(block).records(128, SEED, 1))
 
 
-def test_limits_that_nobody_keeps_are_an_error(block):
-    with pytest.raises(ParameterError, match=r"generated_hq.limits reject"):
-        next(dataset(block, limits={**block["limits"], "farthest": 0.01}).records(256, SEED, 1))
+def test_limits_that_nobody_keeps_are_an_error(block, monkeypatch):
+    from masquerade.faces.generated import drawing
+
+    monkeypatch.setattr(drawing, "FARTHEST", 0.01)
+    studio = drawing.Studio(dataset(block).params, SEED)
+    with pytest.raises(ParameterError, match="no image of 50 people passes the filter"):
+        next(studio.draw_person(np.zeros((7, drawing.STYLE)), "train", 0))
 
 
 def test_without_the_package_the_reason_says_how_to_install_it(block, monkeypatch):

@@ -123,8 +123,7 @@ def drawn():
     block = {
         "identities": {"train": 3, "validation": 0, "test": 0},
         "pictures_per_identity": {"train": 2, "validation": 2, "test": 2},
-        "yaw": 3.0, "pitch": 2.0, "roll": 1.0, "jitter": 0.0, "light": 0.2,
-        "noise": 0.0, "blur": 0.0, "occlusion": 0.0, "supersampling": 1,
+        "supersampling": 1,
     }  # fmt: skip
     return list(cls(cls.Params(**block)).records(64, seed=0, workers=1))
 

@@ -61,7 +61,7 @@ class TestTheDefault:
         monkeypatch.setattr(pretrained_networks, "find_package_problem", lambda parameters: package)
         for lacks, named in (([package, network], network), ([package], "`make photo`")):
             monkeypatch.setattr(photograph_scale, "missing", lambda *given, lacks=lacks: filter(None, lacks))
-            parameters, sentence = photograph_scale.chosen(root, "gaussian_noise", None, None)
+            parameters, sentence = photograph_scale.choose(root, "gaussian_noise", None, None)
             if any(lacks):
                 assert parameters.scale == "mini"
                 assert named in sentence
@@ -69,7 +69,7 @@ class TestTheDefault:
 
     def test_a_repository_without_that_scale_says_nothing_of_it(self, root):
         (root / "scales" / "photo.yaml").unlink()
-        assert "make photo" not in photograph_scale.chosen(root, "gaussian_noise", None, None)[1]
+        assert "make photo" not in photograph_scale.choose(root, "gaussian_noise", None, None)[1]
 
     def test_whatever_a_method_needs_may_be_missing(self, tmp_path):
         parameters = loading.load(ROOT, "mini")

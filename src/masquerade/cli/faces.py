@@ -1,4 +1,4 @@
-"""``masquerade faces``: a sheet of drawn people."""
+"""``masquerade faces``: a sheet of rendered faces."""
 
 from pathlib import Path
 from typing import Annotated

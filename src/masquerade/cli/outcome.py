@@ -29,7 +29,7 @@ def summarize(report: list[Row], output: Path, title: str, statement: dict, done
     table = Table("faces", "outcome", title=Text(title))
     written = [row for row in report if row["output"]]
     common.add_row(table, str(len(written)), Text(f"{done}, in {output}", style="green"))
-    for lines in (_judged(written, done), _refusals(report), _whole(report)):
+    for lines in (_count_recognized(written, done), _count_refusals(report), _count_photographs(report)):
         for count, text, style in lines:
             common.add_row(table, str(count), Text(text, style=style))
     for fact, value in statement.items():
@@ -47,7 +47,7 @@ Line = tuple[int, str, str]
 """A number of faces or photographs, a text about them, and its style."""
 
 
-def _judged(written: list[Row], done: str) -> list[Line]:
+def _count_recognized(written: list[Row], done: str) -> list[Line]:
     lines: list[Line] = []
     compared = [row for row in written if row.get("distance")]
     known = [row for row in compared if row["recognized"] == YES]
@@ -69,7 +69,7 @@ def _judged(written: list[Row], done: str) -> list[Line]:
     return lines
 
 
-def _refusals(report: list[Row]) -> list[Line]:
+def _count_refusals(report: list[Row]) -> list[Line]:
     counts = Counter(row["reason"] for row in report if row["reason"] and row["status"] != HIDDEN)
     lines: list[Line] = []
     for reason, count in counts.most_common():
@@ -79,7 +79,7 @@ def _refusals(report: list[Row]) -> list[Line]:
     return lines
 
 
-def _whole(report: list[Row]) -> list[Line]:
+def _count_photographs(report: list[Row]) -> list[Line]:
     """One line for the photographs that were written, and one for each reason of a refusal. A file counts once."""
     outcomes = {row["file"]: row for row in report if row.get("photograph") or row.get("photograph_reason")}
     if not outcomes:

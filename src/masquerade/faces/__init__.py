@@ -59,7 +59,7 @@ class Dataset(ABC):
     """Whether its people do not exist. The faces of real people leave this machine only by `share_originals`."""
     terms: ClassVar[str] = ""
     """Terms of use that its pictures, and whatever learns from them, carry; '' if its publishers' page states them."""
-    kept: Path | None = None
+    parts_folder: Path | None = None
     """A folder that survives an interruption of `records`, for finished parts; `build` names it and deletes it."""
 
     Params: ClassVar[type[Settings]] = NoParameters
@@ -74,7 +74,7 @@ class Dataset(ABC):
         return True, ""
 
     def sources(self) -> list[Path]:
-        """The source files of the faces; the data rule lists them as its inputs. Drawn faces have none."""
+        """The source files of the faces; the data rule lists them as its inputs. Rendered faces have none."""
         return []
 
     def count(self, seed: int) -> dict[str, int] | None:
@@ -95,11 +95,11 @@ def build(dataset: Dataset, archive: Path, size: int, seed: int, shares: Mapping
     ``shares``: group -> share of the people of the train split. The column ``group`` of the index names the group of a
     face; '' in the other splits. A picture of nobody known is its own person.
     """
-    dataset.kept = archive.with_name(f".{archive.stem}.parts")
+    dataset.parts_folder = archive.with_name(f".{archive.stem}.parts")
     with ArchiveWriter(archive, facts={"dataset": discovery.find_name(type(dataset)), "size": size}) as out:
         for record in dataset.records(size, seed, workers):
             row = record.row
             person = row["identity"] or row["id"]
             group = people.assign_group(person, shares) if row["split"] == "train" else ""
             out.add(record.picture, {**row, "group": group}, record.mask)
-    shutil.rmtree(dataset.kept, ignore_errors=True)
+    shutil.rmtree(dataset.parts_folder, ignore_errors=True)

@@ -83,7 +83,7 @@ class FFHQStar(Dataset):
     def _record(self, number: int, picture: np.ndarray) -> Record:
         from masquerade.faces.photographs import alignment
 
-        points, detected = alignment.aligned_landmarks(picture)
+        points, detected = alignment.detect_landmarks(picture)
         name = f"ffhq_star-{number:05d}"
         row = {"id": name, "identity": name, "split": self._split(number)}
         return Record(picture, {**row, "landmarks": points.astype(np.float32).ravel().tolist(), "detected": detected})

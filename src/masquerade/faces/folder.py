@@ -264,7 +264,7 @@ def _align(
             disc = hiding.enclose_head(boxes[number], quarters, shape)
             crops.append(_Face(None, {"status": REFUSED, "reason": str(error), "head": disc.tolist()}))
             continue
-        place = face.square.turned_back(quarters, shape)
+        place = face.square.turn_back(quarters, shape)
         facts = {
             "landmarks": alignment.into_crop(face.points, face.square, size).astype(np.float32).ravel().tolist(),
             "square": [*place.center.tolist(), *place.right.tolist()],

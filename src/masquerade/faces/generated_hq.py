@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 PART = 5  # people in a part
 SIZE = 256
+DIRECTION_IMAGES = 400  # from whose measures the directions of W are regressed; our choice
 
 
 class GeneratedHQ(Dataset):
@@ -60,15 +61,19 @@ class GeneratedHQ(Dataset):
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         """Yield every face, split by split and person by person. Raises ParameterError for another size than 256.
 
-        Processes draw parts of PART people into archives of ``kept``, where an interrupted run finds them again.
+        Processes draw parts of PART people into archives in ``parts_folder``; an interrupted run finds them again.
         """
         if size != SIZE:
             raise ParameterError(
                 f"datasets.generated_hq draws {SIZE} pixels, and image.size is {size}: generated faces are not "
                 f"resized. Set image.size to {SIZE}."
             )
-        kept = TemporaryDirectory() if self.kept is None else nullcontext(self.kept / self._hash_settings(seed))
-        with kept as folder, process.open_pool(workers) as pool:
+        place = (
+            TemporaryDirectory()
+            if self.parts_folder is None
+            else nullcontext(self.parts_folder / self._hash_settings(seed))
+        )
+        with place as folder, process.open_pool(workers) as pool:
             yield from self._draw(pool, Path(folder), seed)
 
     def _draw(self, pool: ProcessPoolExecutor, folder: Path, seed: int) -> Iterator[Record]:
@@ -100,7 +105,7 @@ class GeneratedHQ(Dataset):
         from masquerade.faces.generated import drawing
 
         if not path.is_file():
-            params, numbers = self.params.model_dump_json(), range(self.params.direction_pictures)
+            params, numbers = self.params.model_dump_json(), range(DIRECTION_IMAGES)
             pictures = list(pool.map(partial(drawing.measure_image, params, seed), numbers, chunksize=4))
             directions = pool.submit(drawing.regress_directions, params, seed, pictures).result()
             with files.write_atomically(path) as temporary, temporary.open("wb") as out:

@@ -1,5 +1,6 @@
 """Synthetic HQ: rendered faces under studio conditions, which take the place of CelebA-HQ."""
 
+from drawnpeople.shot import STUDIO
 from masquerade.faces._splits import SplitCounts
 from masquerade.faces.rendered import RenderedDataset, RenderedParams
 
@@ -9,6 +10,7 @@ class SyntheticHQ(RenderedDataset):
 
     title = "Synthetic HQ"
     prefix = "hq"
+    conditions = STUDIO
 
     class Params(RenderedParams):
         pictures_per_identity: SplitCounts

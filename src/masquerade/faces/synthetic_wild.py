@@ -1,5 +1,8 @@
 """Synthetic Wild: rendered faces in the wild, which take the place of LFW."""
 
+from dataclasses import replace
+
+from drawnpeople.shot import WILD
 from masquerade.core.seeding import make_generator
 from masquerade.faces.rendered import SERIES, RenderedDataset, RenderedParams
 
@@ -9,6 +12,7 @@ class SyntheticWild(RenderedDataset):
 
     title = "Synthetic Wild"
     prefix = "wild"
+    conditions = replace(WILD, occlusion=0.05)
 
     class Params(RenderedParams):
         single_share: float

@@ -140,7 +140,7 @@ class Common(Settings):
     seeds: Annotated[list[int], Field(min_length=1)]
     """Each seed has its own training and anonymization; tables give mean and spread over the seeds."""
     data_seed: int
-    """Seed of the procedural faces, the splits and the backbones."""
+    """Seed of the rendered faces, the splits and the backbones."""
     people: PeopleSettings
     share_originals: list[Name]
     """Datasets of real people whose faces may leave this machine: with `dvc push`, MLflow, the report and the crate."""

@@ -100,7 +100,7 @@ def learn_and_test(
     if not known.any():
         raise ProtocolError(
             f"{originals.path}: {len(rows)} usable test pictures, and 0 of them have the 68 landmarks that the twins "
-            "are tested on. Drawn faces have them: take this dataset out of the cells of the twins."
+            "are tested on. Rendered faces have them: take this dataset out of the cells of the twins."
         )
     landmarks = _own(landmarks, settings)
     seed = seeding.derive_seed(seed, "twins")

@@ -15,7 +15,7 @@ SIZE = 256
 """Pixels of its pictures."""
 
 
-def chosen(root: Path, method: str, variant: str | None, scale: str | None) -> tuple[Parameters, str]:
+def choose(root: Path, method: str, variant: str | None, scale: str | None) -> tuple[Parameters, str]:
     """The parameters with which ``method`` works on photographs, and a sentence that states their scale and size.
 
     ``scale``: None takes PHOTO if all networks of the method are there at that scale, and else the scale of

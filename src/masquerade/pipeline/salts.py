@@ -53,7 +53,8 @@ def check_known(salt: str, without: bool) -> None:
     """
     if not (salt or without):
         raise PictureError(
-            "its salt is not known: restore report.csv beside it, or add --no-salt if it was anonymized without one"
+            "its salt is not known: restore its name and the report.csv beside it, or add --no-salt if it was "
+            "anonymized without one"
         )
     if salt and not re.fullmatch(f"[0-9a-f]{{{2 * LENGTH}}}", salt):
         raise PictureError("its salt is damaged, so its key is not known")

@@ -20,7 +20,7 @@ from masquerade.faces import DETAIL
 from masquerade.faces.folder import NO_FACE, TURNS, Folder
 from masquerade.faces.photographs import alignment, composition, decoding, hiding
 from masquerade.faces.photographs.alignment import Square
-from masquerade.faces.photographs.composition import Composed, Replacement
+from masquerade.faces.photographs.composition import Composition, Replacement
 from masquerade.pipeline import inspection
 from masquerade.pipeline.inspection import ReleaseRule
 from masquerade.pipeline.outputs import Output
@@ -167,7 +167,7 @@ def _has_head(row: Mapping) -> bool:
     return row["status"] == REFUSED and row.get("head") is not None
 
 
-def _compose(photograph: np.ndarray, faces: Sequence[Replacement], heads: np.ndarray) -> Composed:
+def _compose(photograph: np.ndarray, faces: Sequence[Replacement], heads: np.ndarray) -> Composition:
     """The photograph with the new ``faces``, and with the discs ``heads``, (N, 3), over everything.
 
     The discs are there before the new faces are fitted to their surroundings, so that no pixel depends on a head.
@@ -176,9 +176,9 @@ def _compose(photograph: np.ndarray, faces: Sequence[Replacement], heads: np.nda
     for face in faces:
         old |= composition.face_mask(face.landmarks, photograph.shape)
     filled = hiding.hide(photograph, heads, old)
-    finished = composition.composed(filled, faces)
+    finished = composition.compose(filled, faces)
     covered = hiding.draw_mask(heads, photograph.shape)[..., None]
-    return Composed(np.where(covered, filled, finished.picture), finished.replaced)
+    return Composition(np.where(covered, filled, finished.picture), finished.replaced)
 
 
 def _landmarks(row: Mapping, face: Square, size: int) -> np.ndarray:

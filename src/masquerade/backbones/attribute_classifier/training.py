@@ -128,7 +128,7 @@ def annotated(rows: pd.DataFrame, archive: Path) -> list[str]:
         raise ParameterError(
             f"{archive}: not every face is annotated (true or false) with one of {', '.join(columns.values())}, from "
             "which the classifier of attributes learns. Set matrix.train_on to a dataset with annotations, such as "
-            "drawn faces."
+            "rendered faces."
         )
     return known
 

@@ -99,7 +99,7 @@ def known_points(faces: Faces, archive: Path) -> np.ndarray:
     if unknown:
         raise ParameterError(
             f"{archive}: {unknown} of {len(points)} faces have no 68 landmarks, which the landmark network needs for "
-            "its training and its quality. Drawn faces have them: set matrix.train_on to one of those datasets."
+            "its training and its quality. Rendered faces have them: set matrix.train_on to one of those datasets."
         )
     return points
 

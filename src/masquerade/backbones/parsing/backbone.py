@@ -12,7 +12,7 @@ class Parsing(TrainedBackbone):
     """Yu et al. 2018 (BiSeNet) with the 19 classes of CelebAMask-HQ (Lee et al. 2020), cited by iFADIT's section 3.4.
 
     Published: ``79999_iter.pth`` of zllrunning/face-parsing.PyTorch, at 512 pixels. Name that file in
-    ``published``, or train here on the masks of the drawn faces.
+    ``published``, or train here on the masks of the rendered faces.
     """
 
     title = "face parser (BiSeNet)"

@@ -136,7 +136,7 @@ def known_masks(archive: FaceArchive, rows) -> np.ndarray:
     except ArchiveError as error:
         raise ArchiveError(
             f"{archive.path}: not every face has a parsing mask, which the parser needs for its training and its "
-            f"quality. Drawn faces have masks; for photographs give backbones.parsing.published. ({error})"
+            f"quality. Rendered faces have masks; for photographs give backbones.parsing.published. ({error})"
         ) from error
 
 

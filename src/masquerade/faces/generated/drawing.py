@@ -31,14 +31,26 @@ MEAN_OF = 10_000  # codes whose mean and principal axes are taken: Karras et al.
 AXES = 40  # principal axes of W: 0.72 of its variance
 RIDGE = 5.0  # of the regression on these axes, in units of a picture
 MOVED = {
-    "yaw": range(5), "pitch": range(5), "smile": range(3, 6), "mouth": range(3, 6), "eyes": range(4, 7),
-    "light": range(6, 14), "side": range(6, 14),
+    "yaw": (range(5), 1.0), "pitch": (range(5), 0.4), "smile": (range(3, 6), 0.7), "mouth": (range(3, 6), 0.7),
+    "eyes": (range(4, 7), 0.35), "light": (range(6, 14), 0.55), "side": (range(6, 14), 0.55),
 }  # fmt: skip
-"""Direction -> the layers whose codes it moves."""
-SHARED = {"outline": range(3), "features": range(3, 7), "colors": range(7, 14)}
-"""Group of layers -> its layers; another person's code has a share in each group."""
+"""Direction -> the layers whose codes it moves, and how far the images of a person differ along it, in standard
+deviations of W. Our choices: the distances that a recognizer (dlib) finds within and between people are those of
+photographs."""
+SHARED = {"outline": (range(3), 0.1), "features": (range(3, 7), 0.05), "colors": (range(7, 14), 0.5)}
+"""Group of layers -> its layers, and the share t of another person's code in them: sqrt(1 - t^2) w + t w' keeps the
+variance. Our choices."""
+FARTHEST = 1.2
+"""Largest distance of a person's code to the mean of W, not truncated, as a multiple of the usual distance. Our choice,
+as the next three: an image outside of these limits is drawn again."""
+OFFSET = 0.12
+"""Largest distance of the middle of the HOG box to that of an aligned face, as a share of the image's side."""
+DARKEST, BRIGHTEST = 0.15, 0.85
+"""Least and largest mean brightness of the face, of the range."""
+CLIPPED = 0.05
+"""Largest share of the face's pixels that are white in all colors."""
 ATTEMPTS = 5  # draws of a picture, after which another person is drawn
-PEOPLE = 50  # draws of a person, after which the limits are wrong
+PEOPLE = 50  # draws of a person, after which something is wrong
 
 
 class Studio:
@@ -91,19 +103,19 @@ class Studio:
 
     def find_landmarks(self, picture: np.ndarray) -> tuple[np.ndarray, str]:
         """The 68 points of a picture, (68, 2) in pixels, and its fault: '' if it passes the filter."""
-        limits, side = self.params.limits, picture.shape[0]
+        side = picture.shape[0]
         boxes = alignment.detect(picture, side, 0.0)
         if len(boxes) != 1:
             return np.zeros((68, 2)), "no face" if not len(boxes) else "several faces"
         middle = boxes[0].reshape(2, 2).mean(axis=0) / side
-        if np.linalg.norm(middle - np.reshape(FACE_BOX, (2, 2)).mean(axis=0)) > limits.offset:
+        if np.linalg.norm(middle - np.reshape(FACE_BOX, (2, 2)).mean(axis=0)) > OFFSET:
             return np.zeros((68, 2)), "not in the middle"
         points = predict_landmarks(picture, boxes[0])
         if points.min() < 0 or points.max() > side - 1:
             return points, "landmarks outside"
         pixels = labels.face_pixels(picture, points)
         brightness = pixels.mean() / 255.0
-        if not limits.darkest <= brightness <= limits.brightest or (pixels.min(axis=1) > 250).mean() > limits.clipped:
+        if not DARKEST <= brightness <= BRIGHTEST or (pixels.min(axis=1) > 250).mean() > CLIPPED:
             return points, "light"
         return points, ""
 
@@ -113,13 +125,12 @@ class Studio:
         The amounts are uniform with deviation 1: normal ones would turn one head in twenty too far.
         """
         codes = np.tile(w, (self.generator.layers, 1))
-        for group, layers in SHARED.items():
-            share = getattr(self.params.shares, group)
+        for group, (layers, share) in SHARED.items():
             other = self.truncate(self.draw_code(*purpose, group))
             codes[layers] = self.mean + np.sqrt(1 - share**2) * (w - self.mean) + share * (other - self.mean)
         amounts = seeding.make_generator(self.seed, NAME, *purpose, "amounts").uniform(-(3**0.5), 3**0.5, len(MOVED))
-        for (name, layers), direction, amount in zip(MOVED.items(), directions, amounts, strict=True):
-            codes[layers] += getattr(self.params.strengths, name) * amount * direction
+        for (layers, strength), direction, amount in zip(MOVED.values(), directions, amounts, strict=True):
+            codes[layers] += strength * amount * direction
         return codes
 
     def draw_person(self, directions: np.ndarray, split: str, number: int) -> Iterator[tuple[dict, np.ndarray]]:
@@ -129,10 +140,7 @@ class Studio:
             if images:
                 break
         else:
-            raise ParameterError(
-                f"datasets.{NAME}.limits reject every picture of {PEOPLE} people. Widen the limits, or lower the "
-                "strengths."
-            )
+            raise ParameterError(f"datasets.{NAME}: no image of {PEOPLE} people passes the filter of bad draws.")
         ages, males = self.networks.measure([picture for picture, _ in images])
         identity = f"{NAME}-{split}-{number:04d}"
         shared = labels.label_person(float(ages.mean()), float(males.mean()))
@@ -145,7 +153,7 @@ class Studio:
     def _draw_images(self, directions: np.ndarray, split: str, number: int, draw: int) -> list:
         """Pictures and points of a draw of a person; none if the filter rejects the person."""
         w = self.draw_code(split, number, draw)
-        if np.linalg.norm(w - self.mean) > self.params.limits.farthest * self.usual:
+        if np.linalg.norm(w - self.mean) > FARTHEST * self.usual:
             self.rejected["far from the mean"] += 1
             return []
         images = []
@@ -190,7 +198,7 @@ def regress_directions(params: str, seed: int, pictures: Sequence) -> np.ndarray
     """
     passed = [picture for picture in pictures if picture]
     if len(passed) < len(pictures) / 2:
-        raise ParameterError(f"datasets.{NAME}.limits reject most pictures. Widen them.")
+        raise ParameterError(f"datasets.{NAME}: most images fail the filter of bad draws. Raise or lower psi.")
     along, values = (np.stack(part) for part in zip(*passed, strict=True))
     values = (values - values.mean(axis=0)) / values.std(axis=0)
     weights = np.linalg.solve(along.T @ along + RIDGE * np.eye(AXES), along.T @ values)

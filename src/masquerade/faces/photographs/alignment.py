@@ -43,7 +43,7 @@ class Square:
         axes = np.stack([self.right, down], axis=1) * (2.0 / size)
         return np.column_stack([axes, self.center + axes @ np.full(2, 0.5 - size / 2.0)])
 
-    def turned_back(self, quarters: int, shape: tuple[int, ...]) -> "Square":
+    def turn_back(self, quarters: int, shape: tuple[int, ...]) -> "Square":
         """The square of ``np.rot90(picture, quarters)``, in the picture itself. ``shape``: of the picture."""
         center, right = self.center, self.right
         for turn in range(quarters, 0, -1):  # one turn takes pixel (x, y) to (y, width - 1 - x)
@@ -107,7 +107,7 @@ def box_around(boxes: np.ndarray, point: tuple[float, float]) -> np.ndarray:
     return boxes[np.where(holding, distances, np.inf).argmin()]
 
 
-def aligned_landmarks(picture: np.ndarray) -> tuple[np.ndarray, bool]:
+def detect_landmarks(picture: np.ndarray) -> tuple[np.ndarray, bool]:
     """The 68 points of an aligned crop, uint8 (S, S, 3): float64 (68, 2) in its pixels; and whether HOG found the face.
 
     If HOG finds no face, as in profile, the predictor starts from FACE_BOX, the box of an aligned face.

@@ -43,7 +43,7 @@ class Replacement:
 
 
 @dataclass(frozen=True)
-class Composed:
+class Composition:
     """``picture``: uint8 (H, W, 3). ``replaced``: bool (H, W), where nothing of the old picture is left."""
 
     picture: np.ndarray
@@ -74,7 +74,7 @@ def depth(face: Square, points: np.ndarray) -> np.ndarray:
     return 1.0 - np.maximum(np.abs(across), np.abs(down))
 
 
-def composed(photograph: np.ndarray, faces: Sequence[Replacement]) -> Composed:
+def compose(photograph: np.ndarray, faces: Sequence[Replacement]) -> Composition:
     """The photograph, uint8 (H, W, 3), with each new face at the place of the old one.
 
     A pixel of several old faces is taken from the square in which it lies deepest. Otherwise no new picture covers the
@@ -87,13 +87,13 @@ def composed(photograph: np.ndarray, faces: Sequence[Replacement]) -> Composed:
         if left >= right or top >= bottom:
             continue
         region = np.s_[top:bottom, left:right]
-        new, opacity = _at_its_place(*_fitted(photograph, face), face.square, left, top, right - left, bottom - top)
+        new, opacity = _at_its_place(*_fit(photograph, face), face.square, left, top, right - left, bottom - top)
         opacity[opacity > 0.99] = 1.0  # what the change of the size left of the old face
         opacity[(owner[region] >= 0) & (owner[region] != number)] = 0.0
         share = opacity[..., None]
         picture[region] = picture[region] * (1.0 - share) + new * share  # exactly the new picture where the share is 1
         opaque[region] = np.maximum(opaque[region], opacity)
-    return Composed(np.rint(picture).clip(0, 255).astype(np.uint8), opaque >= 1.0)
+    return Composition(np.rint(picture).clip(0, 255).astype(np.uint8), opaque >= 1.0)
 
 
 def _owners(faces: Sequence[Replacement], shape: tuple[int, ...]) -> np.ndarray:
@@ -109,10 +109,10 @@ def _owners(faces: Sequence[Replacement], shape: tuple[int, ...]) -> np.ndarray:
     return owner
 
 
-def _fitted(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.ndarray]:
+def _fit(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.ndarray]:
     """The new face as it belongs into the photograph: float32 (S, S, 3), and its opacity (S, S), in the square."""
     size = max(8, int(np.ceil(face.square.side)))
-    new = _resized(face.crop, size).astype(np.float32)
+    new = _resize(face.crop, size).astype(np.float32)
     old = alignment.crop(photograph, face.square, size).astype(np.float32)
     points = alignment.into_crop(face.landmarks, face.square, size)
     inside = _inside(photograph, face.square, size)
@@ -128,15 +128,15 @@ def _fitted(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.n
     change, opacity = np.zeros_like(after), seam.opacity(small)
     if beside.any():
         change = seams.correction(before, after, beside, seam)
-    return new + _resized(change, size), _resized(opacity, size).clip(0.0, 1.0)
+    return new + _resize(change, size), _resize(opacity, size).clip(0.0, 1.0)
 
 
 def _like(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
     """The picture ``new`` with the sharpness and the grain of ``old`` in the pixels ``beside`` the face."""
-    sharpness, grain = _measured(old, beside)
-    least = bisect_left(BLURS, True, key=lambda spread: _measured(_blurred(new, spread), beside)[0] <= sharpness)
-    new = _blurred(new, BLURS[min(least, len(BLURS) - 1)])
-    missing = grain**2 - _measured(new, beside)[1] ** 2
+    sharpness, grain = _measure_detail(old, beside)
+    least = bisect_left(BLURS, True, key=lambda spread: _measure_detail(_blur(new, spread), beside)[0] <= sharpness)
+    new = _blur(new, BLURS[min(least, len(BLURS) - 1)])
+    missing = grain**2 - _measure_detail(new, beside)[1] ** 2
     if missing <= 0.0:
         return new
     noise = seeding.make_generator(0, "grain").standard_normal(new.shape[:2], dtype=np.float32)
@@ -144,7 +144,7 @@ def _like(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
     return new + (np.sqrt(missing) / _fine(noise).std()) * noise[..., None]
 
 
-def _blurred(picture: np.ndarray, spread: float) -> np.ndarray:
+def _blur(picture: np.ndarray, spread: float) -> np.ndarray:
     return cv2.GaussianBlur(picture, (0, 0), spread) if spread else picture
 
 
@@ -154,7 +154,7 @@ def _fine(picture: np.ndarray) -> np.ndarray:
     return gray - cv2.GaussianBlur(gray, (0, 0), FINE)
 
 
-def _measured(picture: np.ndarray, beside: np.ndarray) -> tuple[float, float]:
+def _measure_detail(picture: np.ndarray, beside: np.ndarray) -> tuple[float, float]:
     """The sharpness of a picture, by its sharpest edges, and the spread of its grain, by its smoothest places."""
     energy = cv2.GaussianBlur(_fine(picture) ** 2, (0, 0), GRAIN_OVER)[beside]
     return tuple(np.sqrt(np.quantile(energy, [SHARPEST, SMOOTHEST])))
@@ -172,7 +172,7 @@ def _inside(photograph: np.ndarray, face: Square, size: int) -> np.ndarray:
     return cv2.warpAffine(whole, face.affine(size), (size, size), flags=cv2.WARP_INVERSE_MAP).astype(bool)
 
 
-def _resized(crop: np.ndarray, size: int) -> np.ndarray:
+def _resize(crop: np.ndarray, size: int) -> np.ndarray:
     """The crop with ``size`` pixels: averaged down against aliasing, or enlarged."""
     return cv2.resize(crop, (size, size), interpolation=cv2.INTER_AREA if crop.shape[0] > size else cv2.INTER_CUBIC)
 

@@ -37,7 +37,7 @@ def enclose_head(box: np.ndarray, quarters: int, shape: tuple[int, ...]) -> np.n
     """
     corners = box.reshape(2, 2)
     radius = GROWTH * float((corners[1] - corners[0]).max())
-    place = Square(corners.mean(axis=0), np.array([radius, 0.0])).turned_back(quarters, shape)
+    place = Square(corners.mean(axis=0), np.array([radius, 0.0])).turn_back(quarters, shape)
     return np.array([*place.center, radius])
 
 

@@ -32,18 +32,18 @@ def readable(file: BinaryIO) -> tuple[BinaryIO, bytes | None]:
     kept, profile, texts = [(0, len(SIGNATURE))], None, 0
     for kind, start, end in _chunks(file):
         if kind in TEXTS:
-            text = _unpacked(file, kind, start, end, PngImagePlugin.MAX_TEXT_CHUNK)
+            text = _unpack(file, kind, start, end, PngImagePlugin.MAX_TEXT_CHUNK)
             texts += len(text or b"")
             if text is not None and texts < PngImagePlugin.MAX_TEXT_MEMORY:
                 kept.append((start, end))
         elif kind == PROFILE:
-            profile = _unpacked(file, kind, start, end, LARGEST_PROFILE)
+            profile = _unpack(file, kind, start, end, LARGEST_PROFILE)
         elif kind in PIXELS or (kind == EXIF and _content(file, kind, start, end) is not None):
             kept.append((start, end))
     file.seek(0)
     if sum(end - start for start, end in kept) > LARGEST_COPY:
         return file, profile
-    return _joined(file, kept), profile
+    return _join(file, kept), profile
 
 
 def _chunks(file: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
@@ -64,7 +64,7 @@ def _content(file: BinaryIO, kind: bytes, start: int, end: int) -> bytes | None:
     return content if crc == struct.pack(">I", zlib.crc32(kind + content)) else None
 
 
-def _unpacked(file: BinaryIO, kind: bytes, start: int, end: int, most: int) -> bytes | None:
+def _unpack(file: BinaryIO, kind: bytes, start: int, end: int, most: int) -> bytes | None:
     """The text or profile in a chunk; None if it is damaged or has ``most`` bytes and more."""
     try:
         _, value = (_content(file, kind, start, end) or b"").split(b"\0", 1)
@@ -82,7 +82,7 @@ def _unpacked(file: BinaryIO, kind: bytes, start: int, end: int, most: int) -> b
     return value if len(value) < most else None
 
 
-def _joined(file: BinaryIO, parts: list[tuple[int, int]]) -> BinaryIO:
+def _join(file: BinaryIO, parts: list[tuple[int, int]]) -> BinaryIO:
     """The bytes from the first to the second number of each part, as a file; what was cut stays cut."""
     joined = io.BytesIO()
     for start, end in parts:

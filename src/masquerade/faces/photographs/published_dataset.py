@@ -209,7 +209,7 @@ def read_aligned(sides: tuple[int, ...], size: int, near: Any, content: bytes) -
         published = " or ".join(f"{side} x {side}" for side in sides)
         raise PictureError(f"{picture.shape[1]} x {picture.shape[0]} pixels, published with {published}")
     side = min(picture.shape[0], ALIGNED_SIDE)
-    points, detected = alignment.aligned_landmarks(resize_square(picture, side))
+    points, detected = alignment.detect_landmarks(resize_square(picture, side))
     inside = (points + 0.5) * (size / side) - 0.5
     return resize_square(picture, size), {"landmarks": inside.astype(np.float32).ravel().tolist(), "detected": detected}
 

@@ -29,26 +29,10 @@ validation split. Nothing was tuned on people of the series ``unseen``.
 
 
 class RenderedParams(Settings):
-    """The parameters of both rendered datasets. Angles are standard deviations in degrees."""
+    """The parameters of both rendered datasets."""
 
     identities: Identities
     """People in each split."""
-    yaw: float
-    """Turn of the head to the side, standard deviation in degrees; clipped at 38."""
-    pitch: float
-    """Nod of the head, standard deviation in degrees; clipped at 20."""
-    roll: float
-    """Lean of the head that is left after alignment, standard deviation in degrees; clipped at 20."""
-    jitter: float
-    """Error of the aligned crop, standard deviation as a fraction of its side."""
-    light: float
-    """0: soft light from the front; 1: hard light from anywhere."""
-    noise: float
-    """Largest sensor noise, standard deviation as a fraction of the value range."""
-    blur: float
-    """Largest blur, Gaussian deviation as a fraction of the picture's side."""
-    occlusion: float
-    """Probability that a microphone, a cup or a hand hides part of the lower face."""
     supersampling: int
     """Samples along each side of a pixel; the time to draw grows with the square of it."""
 
@@ -62,14 +46,12 @@ class RenderedDataset(Dataset):
     shows = "procedural people, drawn by a program; no photographs"
     synthetic = True
     prefix: str
+    conditions: Conditions
+    """How strongly its images vary."""
 
     @abstractmethod
     def count_images(self, seed: int, split: str, person: int) -> int:
         """Number of pictures of a person."""
-
-    def conditions(self) -> Conditions:
-        p = self.params
-        return Conditions(p.yaw, p.pitch, p.roll, p.jitter, p.light, p.noise, p.blur, p.occlusion)
 
     def count(self, seed: int) -> dict[str, int]:
         people = {split: range(getattr(self.params.identities, split)) for split in self.splits}
@@ -87,11 +69,10 @@ class RenderedDataset(Dataset):
                 yield from pool.map(render, block, chunksize=CHUNK)
 
     def _jobs(self, size: int, seed: int) -> Iterator[Job]:
-        conditions = self.conditions()
         for split in self.splits:
             for person in range(getattr(self.params.identities, split)):
                 for shot in range(self.count_images(seed, split, person)):
-                    yield self.prefix, split, person, shot, seed, conditions, size, self.params.supersampling
+                    yield self.prefix, split, person, shot, seed, self.conditions, size, self.params.supersampling
 
 
 def make_person(prefix: str, split: str, number: int, seed: int) -> Person:

@@ -112,7 +112,7 @@ class Anonymizer:
         options = FolderOptions(small=small, salted=salted, checked=checked, large=large)
         steps = self._anonymizing(folder, output, self._personal_key(key), faces == "all", options)
         part = self._process_in_memory(folder, steps)
-        return single.result(part.rows, output, part.statement)
+        return single.make_result(part.rows, output, part.statement)
 
     @calls.call()
     def anonymize_folder(
@@ -153,7 +153,7 @@ class Anonymizer:
         folder = self._photograph(picture, "refuse", "none", single.texts(picture, salt))
         output = MemoryOutput()
         steps = self._recovering(folder, output, key, no_salt=salt == "")
-        return single.recovered(self._process_in_memory(folder, steps).rows, output)
+        return single.read_recovered(self._process_in_memory(folder, steps).rows, output)
 
     @calls.call()
     def recover_folder(
@@ -288,7 +288,7 @@ def load(
     folder = folder.absolute()  # it stays when the program changes its folder
     if method not in (names := discovery.list_names("methods")):
         raise ParameterError(f"There is no '{method}' in methods/. {suggest_nearest(method, names)}")
-    parameters, sentence = photograph_scale.chosen(folder, method, variant, scale)
+    parameters, sentence = photograph_scale.choose(folder, method, variant, scale)
     options.say(sentence)
     weights = files.expand_home(str(checkpoint)).absolute() if checkpoint else None
     built, tag = choosing.build_method(folder, parameters, method, variant, seed is None, weights, options)

@@ -176,7 +176,9 @@ def texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
     return {salts.CHECK_KEYWORD: salts.UNCHECKED, **stated, **({salts.KEYWORD: salt} if salt else {})}
 
 
-def result(rows: Sequence[Row], written: Mapping[str, bytes], statement: Mapping[str, object]) -> AnonymizedPhotograph:
+def make_result(
+    rows: Sequence[Row], written: Mapping[str, bytes], statement: Mapping[str, object]
+) -> AnonymizedPhotograph:
     """The result of one photograph; ``written``: name -> content of a file. Raises the error of its first refusal."""
     first, refused = rows[0], [row for row in rows if row["status"] not in (OK, HIDDEN)]
     for row in refused:
@@ -196,8 +198,8 @@ def result(rows: Sequence[Row], written: Mapping[str, bytes], statement: Mapping
     return AnonymizedPhotograph(content, nearest, faces, statement, int(first["photograph_hidden"]))
 
 
-def recovered(rows: Sequence[Row], written: Mapping[str, bytes]) -> Image.Image:
-    """The recovered face of one picture; ``written`` as in `result`. Raises the error of its refusal."""
+def read_recovered(rows: Sequence[Row], written: Mapping[str, bytes]) -> Image.Image:
+    """The recovered face of one picture; ``written`` as in `make_result`. Raises the error of its refusal."""
     _check(rows[0], rows[0]["reason"], None)
     return JudgedFile(written[rows[0]["output"]]).image
 
