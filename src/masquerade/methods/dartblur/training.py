@@ -70,15 +70,11 @@ class DartBlurTask:
             "second": Optimizers({"second": self.second}, rate, betas),
         }
 
-    def kind(self, step: int) -> bool:
-        """Whether the step trains the first detector."""
-        return step < self.settings.detector.steps
-
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         first = self.settings.detector.steps
         draw = seeding.make_generator(self.seed, "dartblur", step)
-        if self.kind(step):
+        if step < first:
             images, corners = self._draw_views(draw, self.settings.detector.batch)
             loss = detection_loss(self.clear(images), self._make_grid_targets(corners))
             self.optimizers["clear"].descend(loss, cooldown_share(step, first, 0.5))

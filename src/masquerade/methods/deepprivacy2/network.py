@@ -5,6 +5,7 @@ Layer by layer as in the published code (dp2/generator/stylegan_unet.py, dp2/lay
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -27,10 +28,22 @@ MEAN_DECAY = 0.998
 Resampling = Literal["", "up", "down"]
 
 
+@dataclass(frozen=True)
+class Output:
+    """What follows a convolution: a bias or none, a LeakyReLU unless it is ``linear``, and the factor ``gain``."""
+
+    gain: float = 1.0
+    linear: bool = False
+    bias: bool = True
+
+
+HIDDEN = Output()
+
+
 class StyleConvolution(nn.Module):
     """Scale and shift of the input by the style, convolution, instance norm, bias, LeakyReLU; each is optional.
 
-    ``style``: width of the style (0: no style). ``gain``: factor of the output. ``linear``: without LeakyReLU and bias.
+    ``style``: width of the style (0: no style).
     """
 
     def __init__(
@@ -42,15 +55,16 @@ class StyleConvolution(nn.Module):
         *,
         style: int = 0,
         norm: bool = False,
-        gain: float = 1.0,
-        linear: bool = False,
-        bias: bool = True,
+        output: Output = HIDDEN,
     ):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel))
-        self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
+        self.bias = nn.Parameter(torch.zeros(outputs)) if output.bias else None
         self.scale, self.padding, self.resampling = 1 / math.sqrt(inputs * kernel**2), kernel // 2, resampling
-        self.gain, self.slope, self.limit = (gain, 1.0, None) if linear else (gain * GAIN, SLOPE, gain * CLAMP)
+        if output.linear:
+            self.gain, self.slope, self.limit = output.gain, 1.0, None
+        else:
+            self.gain, self.slope, self.limit = output.gain * GAIN, SLOPE, output.gain * CLAMP
         self.norm = nn.InstanceNorm2d(outputs) if norm else None
         self.affine = EqualLinear(style, inputs, bias=1.0) if style else None
         self.affine_beta = EqualLinear(style, inputs) if style else None
@@ -90,8 +104,8 @@ class StyleBlock(nn.Module):
         styled = {"style": style, "norm": bool(style)}
         down, up = ("down", "") if resampling == "down" else ("", resampling)
         self.conv0 = StyleConvolution(inputs, outputs, resampling=down, **styled)
-        self.conv1 = StyleConvolution(outputs, outputs, resampling=up, gain=gain, **styled)
-        self.skip = StyleConvolution(inputs, outputs, 1, resampling, gain=gain, linear=True, bias=False)
+        self.conv1 = StyleConvolution(outputs, outputs, resampling=up, output=Output(gain), **styled)
+        self.skip = StyleConvolution(inputs, outputs, 1, resampling, output=Output(gain, linear=True, bias=False))
 
     def forward(self, x: Tensor, style: Tensor | None = None) -> Tensor:
         return self.skip(x) + self.conv1(self.conv0(x, style), style)
@@ -144,10 +158,10 @@ class StyleUNet(nn.Module):
             inputs = widths[level] if lowest_level else widths[level + 1]
             decoder.append(StyleBlock(inputs, widths[level], "up" if level else "", math.sqrt(1 / 3), style))
             if not lowest_level:
-                skips.append(StyleConvolution(inputs, inputs, 1, norm=True, gain=math.sqrt(1 / 3)))
+                skips.append(StyleConvolution(inputs, inputs, 1, norm=True, output=Output(math.sqrt(1 / 3))))
         self.encoder, self.decoder = nn.ModuleList(encoder), nn.ModuleList(decoder)
         self.skips = nn.ModuleList(skips)
-        self.to_rgb = StyleConvolution(widths[0], 3, 1, linear=True)
+        self.to_rgb = StyleConvolution(widths[0], 3, 1, output=Output(linear=True))
 
     def forward(self, hidden: Tensor, masks: Tensor, guide: Tensor, code: Tensor) -> Tensor:
         """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].

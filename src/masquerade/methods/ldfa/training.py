@@ -40,15 +40,11 @@ class LdfaTask:
         module = {name: getattr(self.network, name)}
         return Optimizers.with_kernels(module, phase.learning_rate, phase.kernel_rate, BETAS)
 
-    def kind(self, step: int) -> bool:
-        """Whether the step trains the autoencoder."""
-        return step < self.settings.autoencoder.steps
-
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         first, settings = self.settings.autoencoder.steps, self.settings
         draw = seeding.make_generator(self.seed, "ldfa", step)
-        if self.kind(step):
+        if step < first:
             values = self._reconstruct(draw)
             loss = values["pixels"] + settings.edges * values["edges"]
             share = cooldown_share(step, first, settings.cooldown)

@@ -54,15 +54,12 @@ class EncryptorTask:
         self.modules = {"network": self.network}
         self.optimizers = build_optimizers(self.network, settings)
 
-    def kind(self, step: int) -> bool:
-        """Whether the step draws pictures."""
-        return step % self.settings.small_scale.pictures_every == 0
-
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         self._schedule(step)
         draw, weights = seeding.make_generator(self.seed, "riddle", step), self.settings.weights
-        values = self._compute_image_losses(draw) if self.kind(step) else {}
+        draws_images = step % self.settings.small_scale.pictures_every == 0
+        values = self._compute_image_losses(draw) if draws_images else {}
         if self.settings.codes_alone:
             values |= self._compute_code_losses(draw)
         total = weigh_losses(values, weights)
