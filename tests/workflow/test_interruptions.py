@@ -16,7 +16,10 @@ pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 KILLS = 3
 JOB = "^(local)?rule "  # what Snakemake writes when a job begins
-TARGETS = ("results/tiny/tables/cao21/table1.csv", "results/tiny/figures/ifadit/figure5.png")
+TARGETS = (
+    "results/tiny/figures/cao21/figure8.png",
+    "data/tiny/measurements/synthetic_hq/identitydp/eps_6/0.parquet",
+)  # faces, networks, methods, recoveries, measurements, a figure
 
 
 def files(repository) -> dict[str, bytes]:
