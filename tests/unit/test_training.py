@@ -257,5 +257,5 @@ def test_an_inherited_knob_is_described_with_its_value_in_the_paper():
 
     assert read_descriptions(Block) == {
         **read_descriptions(Updates),
-        "batch": "Pictures in one update (4: section 4.1).",
+        "batch": "Images in one update (4: section 4.1).",
     }
