@@ -42,7 +42,7 @@ def wheel(root, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("build")
     subprocess.run(["git", "clone", "--quiet", "--no-local", "--depth", "1", root, folder / "clone"], check=True)
     environment = Environment(folder / "environment")
-    environment.run("pip", "install", "--quiet", "build")
+    environment.run("pip", "install", "--quiet", "--no-compile", "build")
     environment.run("python", "-m", "build", "--outdir", folder / "dist", folder / "clone")
     (built,) = (folder / "dist").glob("*.whl")
     return built
@@ -52,7 +52,7 @@ def wheel(root, tmp_path_factory) -> Path:
 def installed(wheel, tmp_path_factory) -> Environment:
     folder = tmp_path_factory.mktemp("user")
     environment = Environment(folder / "environment")
-    environment.run("pip", "install", "--quiet", wheel)
+    environment.run("pip", "install", "--quiet", "--no-compile", wheel)
     environment.variables |= {
         "XDG_CACHE_HOME": str(folder / "cache"),
         "HOME": str(folder / "nowhere"),
