@@ -56,7 +56,7 @@ def one_by_one(scale: str, checkpoints: Path, count: int, repeats: int) -> list[
     preload.load_libraries()
     faces, rows = drawn(scale, count), []
     sources = faces[::-1].copy()
-    with measuring.limited_threads(1):
+    with measuring.limit_threads(1):
         for name, load in judges_of(knobs_of(scale), checkpoints).items():
             judge, loading = best(load, 1, time.process_time)
             _, first = best(lambda judge=judge: judge.measure(faces[:1], sources[:1]), 1, time.process_time)

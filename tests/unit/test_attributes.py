@@ -75,11 +75,11 @@ def test_only_attributes_that_anonymized_faces_keep_are_learned(tmp_path):
 
 def test_split_is_disjoint_complete_and_seeded():
     rows = pd.DataFrame({"id": [f"f{number}" for number in range(40)]})
-    train, test = protocol.shuffled_split(rows, 0.2, seed=1)
+    train, test = protocol.split_shuffled(rows, 0.2, seed=1)
     assert len(test) == 8
     assert sorted([*train["id"], *test["id"]]) == sorted(rows["id"])
-    assert test["id"].tolist() == protocol.shuffled_split(rows, 0.2, seed=1)[1]["id"].tolist()
-    assert test["id"].tolist() != protocol.shuffled_split(rows, 0.2, seed=2)[1]["id"].tolist()
+    assert test["id"].tolist() == protocol.split_shuffled(rows, 0.2, seed=1)[1]["id"].tolist()
+    assert test["id"].tolist() != protocol.split_shuffled(rows, 0.2, seed=2)[1]["id"].tolist()
 
 
 def test_dataset_without_a_train_split_is_divided_into_train_and_test_faces(tmp_path):

@@ -122,13 +122,13 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
 
 
 def test_every_method_gives_as_many_pictures_of_the_first_people(originals, copied):
-    few = downstream_utility._learned(originals, copied, 10)
+    few = downstream_utility._select_training(originals, copied, 10)
     first = sort_by_hash(originals.select("train")["identity"])[:5]  # two pictures each
     of_first = originals.select("train")["identity"].isin(first)
     assert len(few.pictures) == len(few.landmarks) == len(few.corners) == 10
     expected = originals.pictures(originals.select("train")[of_first])
     assert sorted(each.tobytes() for each in few.pictures) == sorted(each.tobytes() for each in expected)
-    assert len(downstream_utility._learned(originals, copied, 0).pictures) == 40
+    assert len(downstream_utility._select_training(originals, copied, 0).pictures) == 40
 
 
 def test_too_few_pictures_are_refused_with_their_number(originals, tmp_path):

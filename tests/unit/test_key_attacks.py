@@ -242,10 +242,10 @@ def test_cell_has_its_own_numbers_of_people_and_pictures(tiny):
 
 
 def test_first_trial_keeps_the_seed_and_the_others_have_seeds_of_their_own():
-    seeds = [informed.seed_of(5, trial) for trial in range(4)]
+    seeds = [informed.derive_trial_seed(5, trial) for trial in range(4)]
     assert seeds[0] == 5
     assert len(set(seeds)) == 4
-    assert seeds[1] != informed.seed_of(6, 1)
+    assert seeds[1] != informed.derive_trial_seed(6, 1)
 
 
 def test_attackers_of_a_cell_are_those_whom_its_method_concerns(inputs):

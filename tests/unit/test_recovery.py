@@ -81,7 +81,7 @@ def anonymized(originals, method, tmp_path) -> FaceArchive:
 
 
 def attempted(originals, anonymized, method, tmp_path, settings=SETTINGS) -> FaceArchive:
-    recovery.attempt_all(originals, anonymized, tmp_path / "attempts.zip", method, settings, batch=4)
+    recovery.recover_all(originals, anonymized, tmp_path / "attempts.zip", method, settings, batch=4)
     return FaceArchive(tmp_path / "attempts.zip")
 
 
@@ -164,7 +164,7 @@ def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tm
         originals, tmp_path / "none.zip", refusing, originals.select("test", status=None), anonymization.Plan("v", 3, 4)
     )
     attempts = tmp_path / "attempts.zip"
-    recovery.attempt_all(originals, FaceArchive(tmp_path / "none.zip"), attempts, method, SETTINGS, batch=4)
+    recovery.recover_all(originals, FaceArchive(tmp_path / "none.zip"), attempts, method, SETTINGS, batch=4)
     assert len(FaceArchive(attempts)) == 0
     assert recovery.sample(originals, FaceArchive(attempts)) is None
     judges = {"brightness": Brightness(Brightness.Params(), {})}

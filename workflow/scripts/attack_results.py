@@ -28,7 +28,7 @@ def work(run) -> None:
     clear = informed.recognizers(settings.judges, given.params, given.backbones)
     results = informed.attack(attacks, scenes, clear, settings.far)
     face_tables.write_table(results, given.outputs[0])
-    run.log(0, informed.found(results))
+    run.log(0, informed.share_identified(results))
     for name, picture in informed.samples(attacks, scenes).items():
         run.picture(name, picture)
 

@@ -18,7 +18,7 @@ def work(run) -> None:
 
     settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
     training_set = informed.read_training_set(FaceArchive(given.faces), FaceArchive(given.anonymized), settings)
-    job = program.make_job(given, run, "attackers", informed.seed_of(given.seed, int(given.trial)))
+    job = program.make_job(given, run, "attackers", informed.derive_trial_seed(given.seed, int(given.trial)))
     figures = given.params.build("attackers", given.attacker, given.backbones).train(training_set, job)
     run.log(0, {f"quality/{name}": value for name, value in figures.items()})
     report = {"attacker": given.attacker, "learned_from": len(training_set.learn), "quality": figures}

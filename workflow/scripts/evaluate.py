@@ -25,7 +25,7 @@ def work(run) -> None:
     measured = evaluation.evidence(cell_files, params["matrix.calibrate_on"], params["bootstrap.draws"])
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
     statement = face_tables.read_statement(given.derived) | evaluation.counts(measured.derived)
-    row = evaluation.row(program.select_cell(given), statement, values, attempts, cell_files.own())
+    row = evaluation.row(program.select_cell(given), statement, values, attempts, cell_files.list_own())
     files.write_json(given.outputs[0], row)
     run.log(0, evaluation.numbers(values))
 

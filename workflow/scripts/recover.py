@@ -13,7 +13,7 @@ def work(run) -> None:
     settings = given.params.settings("recovery", RecoverySettings, given.method, given.variant)
     originals, anonymized, output = FaceArchive(given.faces), FaceArchive(given.anonymized), given.outputs[0]
     batch = given.params["measure.batch"]
-    recovery.attempt_all(originals, anonymized, output, program.build_method(given), settings, batch)
+    recovery.recover_all(originals, anonymized, output, program.build_method(given), settings, batch)
     sample = recovery.sample(originals, FaceArchive(output))
     if sample is not None:
         run.picture("attempts", sample)

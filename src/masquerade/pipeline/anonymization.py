@@ -79,7 +79,7 @@ def anonymize(
     """
     refused = refusals(rows)
     if method.capabilities.landmarks:
-        refused = {**dict.fromkeys(_without_landmarks(rows), NO_LANDMARKS), **refused}
+        refused = {**dict.fromkeys(_list_without_landmarks(rows), NO_LANDMARKS), **refused}
     kind = method.capabilities.keys
     if kind and keys is None:
         keys = GivenKeys(experiment_keys(kind, plan.seed), f"experiment {plan.seed}")
@@ -91,7 +91,7 @@ def anonymize(
         return method.anonymize(faces, plan.seed, keys.of_faces(faces) if keys else None)
 
     forbidden = None if method.capabilities.control and not plan.for_release else UNCHANGED
-    results = _results(archive, usable, method, work, batch, forbidden, progress)
+    results = _yield_results(archive, usable, method, work, batch, forbidden, progress)
     key_id = keys.key_id if kind and keys else ""
     about = {"method": _name(method), "variant": plan.variant, "key_id": key_id, "seed": plan.seed}
     statement = method.statement() if len(usable) else {}  # without a face the method has observed nothing
@@ -130,7 +130,7 @@ def recover(
     def work(faces: Faces) -> np.ndarray:
         return method.recover(faces.images, keys_of(faces))
 
-    results = _results(archive, usable, method, work, batch, None, progress)
+    results = _yield_results(archive, usable, method, work, batch, None, progress)
     write(output, rows, refused, results, {}, {**archive.facts, "recovered_by": _name(method)})
 
 
@@ -155,12 +155,12 @@ def refusals(rows: pd.DataFrame) -> dict[str, str]:
     return dict(zip(refused["id"], refused["reason"], strict=True))
 
 
-def _without_landmarks(rows: pd.DataFrame) -> list[str]:
+def _list_without_landmarks(rows: pd.DataFrame) -> list[str]:
     points = Faces(np.empty(0), rows).landmarks
     return rows["id"][~np.isfinite(points).all(axis=(1, 2))].tolist()
 
 
-def _results(
+def _yield_results(
     archive: FaceArchive,
     rows: pd.DataFrame,
     method: Method,
@@ -172,14 +172,14 @@ def _results(
     """(picture, '') or (None, reason) for each of ``rows``, in order."""
     done = 0
     for faces in archive.batches(batch, rows=rows):
-        results = list(_checked_results(faces, method, work, forbidden))
+        results = list(_check_results(faces, method, work, forbidden))
         done += len(faces)
         if progress:
             progress(done)
         yield from results
 
 
-def _checked_results(
+def _check_results(
     faces: Faces, method: Method, work: Callable[[Faces], np.ndarray], forbidden: str | None
 ) -> Iterator[tuple[np.ndarray | None, str]]:
     """As `_results`, for one batch."""
@@ -261,10 +261,10 @@ def write(
         for source in rows.to_dict("records"):
             picture, reason = (None, refused[source["id"]]) if source["id"] in refused else next(results)
             status = REFUSED if picture is None else OK
-            out.add(picture, {**inherited(source), **about, "status": status, "reason": reason})
+            out.add(picture, {**inherit_columns(source), **about, "status": status, "reason": reason})
 
 
-def inherited(source: dict) -> dict:
+def inherit_columns(source: dict) -> dict:
     """The columns that a derived face takes from the row of its source.
 
     The landmarks become ``source_landmarks``, because the new face may lie at another place.

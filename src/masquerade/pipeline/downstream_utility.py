@@ -93,27 +93,27 @@ def learn_and_test(
     picture without landmarks has a row without numbers. Raises ProtocolError if there are too few pictures to learn
     from, or no test picture with landmarks.
     """
-    learned = _learned(originals, anonymized, settings.pictures)
+    learned = _select_training(originals, anonymized, settings.pictures)
     rows = originals.select("test")
-    points, corners = _annotations(rows, originals)
-    known = _usable(points, corners)
+    points, corners = _read_annotations(rows, originals)
+    known = _find_usable(points, corners)
     if not known.any():
         raise ProtocolError(
             f"{originals.path}: {len(rows)} usable test pictures, and 0 of them have the 68 landmarks that the twins "
             "are tested on. Rendered faces have them: take this dataset out of the cells of the twins."
         )
-    landmarks = _own(landmarks, settings)
+    landmarks = _adapt_settings(landmarks, settings)
     seed = seeding.derive_seed(seed, "twins")
-    finder, detector = _tasks(landmarks, settings, learned, seed)
+    finder, detector = _build_tasks(landmarks, settings, learned, seed)
     task = Phases({"landmarks": (settings.landmark_steps, finder), "detector": (settings.detector_steps, detector)})
     knobs = [of.model_dump(mode="json") for of in (landmarks, settings)]
     digest = compute_digest(*knobs, seed, originals.facts["checksum"], anonymized.digest("train"))
     loop.fit(task, task.steps, loop.Unfinished(state, digest), log)
     test = Annotated(originals.pictures(rows[known]), points[known], corners[known])
-    return _tested(finder.landmarker, detector.detector, test, rows, known)
+    return _test_networks(finder.landmarker, detector.detector, test, rows, known)
 
 
-def _own(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSettings:
+def _adapt_settings(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSettings:
     """The settings of the backbone with the values of the twin."""
     rate = {"kernel_rate": settings.small_scale.landmark_kernel_rate}
     values = {
@@ -124,7 +124,7 @@ def _own(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSe
     return landmarks.model_copy(update=values)
 
 
-def _learned(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annotated:
+def _select_training(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annotated:
     """The first ``most`` anonymized pictures (0: all) whose originals have landmarks.
 
     Raises ProtocolError if there are too few.
@@ -133,8 +133,8 @@ def _learned(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Anno
     order = {name: place for place, name in enumerate(sort_by_hash(rows["identity"]))}
     # the people whom `people_rows` chooses come first
     rows = rows.sort_values("identity", key=lambda names: names.map(order), kind="stable")
-    points, corners = _annotations(originals.index.set_index("id").loc[rows["source_id"]], originals)
-    known = _usable(points, corners)
+    points, corners = _read_annotations(originals.index.set_index("id").loc[rows["source_id"]], originals)
+    known = _find_usable(points, corners)
     if known.sum() < FEWEST:
         raise ProtocolError(
             f"{anonymized.path} has {len(rows)} usable pictures of the attackers' people; {known.sum()} of them have "
@@ -145,7 +145,7 @@ def _learned(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Anno
     return Annotated(anonymized.pictures(chosen), points[known][: most or None], corners[known][: most or None])
 
 
-def _annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, np.ndarray]:
+def _read_annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, np.ndarray]:
     """Landmarks (N, 68, 2) and boxes (N, 4) of clear pictures; zeros where a landmark is not known."""
     points = Faces(np.empty(0), rows).landmarks
     points = np.where(np.isfinite(points).all(axis=(1, 2), keepdims=True), points, 0.0)
@@ -153,12 +153,12 @@ def _annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, 
     return points, compute_boxes(points, (size, size))
 
 
-def _usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+def _find_usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """Whether the landmarks are known and the box is in the picture: bool (N,)."""
     return np.logical_and(points.any(axis=(1, 2)), (corners[:, 2:] > corners[:, :2]).all(axis=1))
 
 
-def _tasks(
+def _build_tasks(
     landmarks: LandmarksSettings, settings: UtilitySettings, learned: Annotated, seed: int
 ) -> tuple[LandmarksTask, DetectorTask]:
     torch.manual_seed(seeding.derive_seed(seed, "weights"))
@@ -172,7 +172,7 @@ def _tasks(
     )
 
 
-def _tested(
+def _test_networks(
     landmarker: Landmarker, detector: GridDetector, test: Annotated, rows: pd.DataFrame, known: np.ndarray
 ) -> pd.DataFrame:
     images, size = to_float(test.pictures), test.pictures.shape[1]

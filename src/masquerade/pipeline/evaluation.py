@@ -40,7 +40,7 @@ class CellFiles:
     downstream_utility: Path | None = None
     """Results on clear pictures of networks that learned from the anonymized ones."""
 
-    def own(self) -> list[Path]:
+    def list_own(self) -> list[Path]:
         """Those whose hashes stand beside the metrics."""
         files = (
             self.derived,

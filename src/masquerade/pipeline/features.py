@@ -39,7 +39,7 @@ def write(
             if isinstance(features, Refusal):
                 table.loc[part.ids, ["status", "reason"]] = REFUSED, features.reason
                 continue
-            for name, values in _checked(features, part, method).items():
+            for name, values in _check_features(features, part, method).items():
                 vectors.setdefault(name, {}).update(zip(part.ids, values, strict=True))
     faces_with_features = table.index[table["status"] == OK]
     columns = {
@@ -48,7 +48,7 @@ def write(
     face_tables.write_table(table, output, columns, facts)
 
 
-def _checked(features: dict[str, np.ndarray], faces: Faces, method: Method) -> dict[str, np.ndarray]:
+def _check_features(features: dict[str, np.ndarray], faces: Faces, method: Method) -> dict[str, np.ndarray]:
     module = discovery.find_name(type(method))
     if not features:
         raise ProtocolError(f"methods/{module}.py gives no features, and a figure of its clusters needs some.")

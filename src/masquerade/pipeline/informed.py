@@ -49,7 +49,7 @@ Pixelwise = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
 """Pictures and clear pictures, (N, 3, H, W) each -> psnr and ssim, (N,) each."""
 
 
-def seed_of(seed: int, trial: int) -> int:
+def derive_trial_seed(seed: int, trial: int) -> int:
     """The seed of a training: that of the cell, and another one for each further trial."""
     return seeding.derive_seed(seed, "trial", trial) if trial else seed
 
@@ -155,18 +155,20 @@ def attack(
     frames = [
         frame
         for each in attacks
-        for frame in _frames(each, scenes[each.attacker.keys], _recognizers(each.attacker, clear), far, pixels)
+        for frame in _attack_once(
+            each, scenes[each.attacker.keys], _select_recognizers(each.attacker, clear), far, pixels
+        )
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _recognizers(attacker: Attacker, clear: Mapping[str, Recognizer]) -> Mapping[str, Recognizer]:
+def _select_recognizers(attacker: Attacker, clear: Mapping[str, Recognizer]) -> Mapping[str, Recognizer]:
     """The recognizers of an attack: its own, the clear ones, or both."""
     own = {name: _Remembering(recognizer) for name, recognizer in attacker.recognizers().items()}
     return {**own, **clear} if attacker.beside_clear or not own else own
 
 
-def _frames(
+def _attack_once(
     each: Attack, scene: Scene, recognizers: Mapping[str, Recognizer], far: float, pixels: Pixelwise
 ) -> Iterator[pd.DataFrame]:
     attacker, held_out = each.attacker, scene.training_set.held_out
@@ -174,17 +176,18 @@ def _frames(
     groups = {HELD_OUT: (held_out, held_out.photographs)}
     if len(scene.tested):
         groups[TESTED] = scene.tested, scene.photographs
-    probes = {group: _probes(attacker, pairs) for group, (pairs, _) in groups.items()}
+    probes = {group: _make_probes(attacker, pairs) for group, (pairs, _) in groups.items()}
     refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
     for name, recognizer in recognizers.items():
         for deal in range(DEALS if attacker.control else 1):
             draw = seeding.make_generator(deal, "names", scene.training_set.digest) if attacker.control else None
             asked = {
-                group: _asked(attacker, *shown, probes[group], recognizer, draw) for group, shown in groups.items()
+                group: _measure_distances(attacker, *shown, probes[group], recognizer, draw)
+                for group, shown in groups.items()
             }
-            frames = {group: _answers(groups[group][0], distances) for group, distances in asked.items()}
+            frames = {group: _list_results(groups[group][0], distances) for group, distances in asked.items()}
             if attacker.restores and TESTED in frames:
-                restored = _restored(scene.tested, probes[TESTED], recognizer, pixels)
+                restored = _compare_restorations(scene.tested, probes[TESTED], recognizer, pixels)
                 frames[TESTED] = frames[TESTED].assign(**restored)
             strangers = asked[HELD_OUT].strangers
             about = {
@@ -196,15 +199,15 @@ def _frames(
             yield pd.concat(rows, ignore_index=True).assign(**about)
 
 
-def _answers(pairs: Pairs, distances: Distances) -> pd.DataFrame:
+def _list_results(pairs: Pairs, distances: Distances) -> pd.DataFrame:
     return pd.DataFrame({
         "id": pairs.ids, "identity": pairs.people, "status": OK,
         "rank": np.where(np.isfinite(distances.own), distances.ranks, np.nan), "distance": distances.own,
-        "strangers": list(_spread(distances.strangers)), "people": distances.strangers.shape[1] + 1,
+        "strangers": list(_thin_out(distances.strangers)), "people": distances.strangers.shape[1] + 1,
     })  # fmt: skip
 
 
-def _probes(attacker: Attacker, pairs: Pairs) -> np.ndarray:
+def _make_probes(attacker: Attacker, pairs: Pairs) -> np.ndarray:
     """The pictures whose person is sought, float32 (N, 3, H, W)."""
     if attacker.asks == "protecting":
         return to_float(pairs.clear)
@@ -212,7 +215,7 @@ def _probes(attacker: Attacker, pairs: Pairs) -> np.ndarray:
     return to_float(to_uint8(attacker.restore(images))) if attacker.restores else images
 
 
-def _asked(
+def _measure_distances(
     attacker: Attacker,
     pairs: Pairs,
     photographs: Photographs,
@@ -259,7 +262,7 @@ def _pixels(images: np.ndarray, clear: np.ndarray) -> dict[str, np.ndarray]:
     return {name: measures[name] for name in ("psnr", "ssim")}
 
 
-def _spread(strangers: np.ndarray) -> np.ndarray:
+def _thin_out(strangers: np.ndarray) -> np.ndarray:
     """At most STRANGERS columns of (N, S), evenly spread over the sorted distances of a row."""
     ordered = np.sort(strangers, axis=1).astype(np.float32)
     if ordered.shape[1] <= STRANGERS:
@@ -267,24 +270,26 @@ def _spread(strangers: np.ndarray) -> np.ndarray:
     return ordered[:, np.linspace(0, ordered.shape[1] - 1, STRANGERS).round().astype(int)]
 
 
-def _restored(pairs: Pairs, restored: np.ndarray, recognizer: Recognizer, pixels: Pixelwise) -> dict[str, np.ndarray]:
+def _compare_restorations(
+    pairs: Pairs, restored: np.ndarray, recognizer: Recognizer, pixels: Pixelwise
+) -> dict[str, np.ndarray]:
     """What the restoration brought back, by the pixels and by a recognizer."""
     clear, before = to_float(pairs.clear), to_float(pairs.anonymized)
     person = recognizer(clear)
     return {
         **pixels(restored, clear),
         **{f"before_{name}": values for name, values in pixels(before, clear).items()},
-        "similarity": _cosines(recognizer(restored), person),
-        "before_similarity": _cosines(recognizer(before), person),
+        "similarity": _compute_cosines(recognizer(restored), person),
+        "before_similarity": _compute_cosines(recognizer(before), person),
     }
 
 
-def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _compute_cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     return (first * second).sum(axis=1) / lengths
 
 
-def found(answers: pd.DataFrame) -> dict[str, float]:
+def share_identified(answers: pd.DataFrame) -> dict[str, float]:
     """``group.attacker.recognizer`` -> the share of its probes whose person is the nearest of the gallery."""
     named = answers["group"] + "." + answers["attacker"] + "." + answers["recognizer"]
     known = answers["rank"].notna()

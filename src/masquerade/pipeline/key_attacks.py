@@ -79,10 +79,10 @@ class KeyAttacks:
 
         The metrics `key_attack_rate` and `linkage_auc` say what each one means.
         """
-        found = {} if math.isnan(self.threshold) else self._found()
-        return self._facts() | {"found": found, "linked": self._linked()}
+        found = {} if math.isnan(self.threshold) else self._measure_attacks()
+        return self._describe() | {"found": found, "linked": self._measure_linkage()}
 
-    def _facts(self) -> dict[str, Any]:
+    def _describe(self) -> dict[str, Any]:
         settings = self._settings
         return {
             "judge": settings.judge,
@@ -93,31 +93,31 @@ class KeyAttacks:
             "averaged": settings.averaged,
         }
 
-    def _found(self) -> dict[str, Any]:
+    def _measure_attacks(self) -> dict[str, Any]:
         """Attack -> how often the person is found, and as a control another person (``another``)."""
         rows = anonymization.subset(self._anonymized.select(), self._settings.pictures)
         faces = self._anonymized.load(rows=rows)
         people = people_of(rows["identity"].to_numpy(), rows["source_id"].to_numpy())
-        person = self._embeddings_of(rows["source_id"])
-        other = person[_strangers(people)]
+        person = self._read_embeddings(rows["source_id"])
+        other = person[_find_strangers(people)]
         weights = people_weights(people, self._draws)
         right = [self._keys.experiment(self._seed, name) for name in faces.ids]
-        guessed, average = self._guesses(faces, right, person, other)
-        shown = self._embeddings(faces.images)
+        guessed, average = self._guess_keys(faces, right, person, other)
+        shown = self._embed(faces.images)
         shares = {
-            "right_key": self._accepted(self._embeddings(self._method.recover(faces.images, right)), person, other),
-            "no_attack": self._accepted(shown, person, other),
+            "right_key": self._accept(self._embed(self._method.recover(faces.images, right)), person, other),
+            "no_attack": self._accept(shown, person, other),
             "guess": (np.nanmean(guessed[0], axis=0), np.nanmean(guessed[1], axis=0)),
             "any_guess": (np.nanmax(guessed[0], axis=0), np.nanmax(guessed[1], axis=0)),
-            "average": self._accepted(average, person, other),
-            "sign_flip": self._accepted(-shown, person, other),
+            "average": self._accept(average, person, other),
+            "sign_flip": self._accept(-shown, person, other),
         }
         return {
-            name: {"person": _share(one, weights), "another": _share(control, weights)}
+            name: {"person": _compute_share(one, weights), "another": _compute_share(control, weights)}
             for name, (one, control) in shares.items()
         }
 
-    def _guesses(
+    def _guess_keys(
         self, faces: Faces, right: Sequence[bytes], person: np.ndarray, other: np.ndarray
     ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
         """Random keys: who is accepted with each, ((guesses, N), (guesses, N)), NaN where the key is the right one.
@@ -127,9 +127,9 @@ class KeyAttacks:
         settings, hits, seen = self._settings, [], []
         for number in tqdm(range(settings.guesses), desc="guesses", mininterval=5):
             key = self._keys.experiment(self._seed, "guess", number)
-            embeddings = self._embeddings(self._method.recover(faces.images, [key] * len(faces)))
+            embeddings = self._embed(self._method.recover(faces.images, [key] * len(faces)))
             wrong = np.array([key != one for one in right])
-            hits.append([np.where(wrong, part, np.nan) for part in self._accepted(embeddings, person, other)])
+            hits.append([np.where(wrong, part, np.nan) for part in self._accept(embeddings, person, other)])
             if number < settings.averaged:
                 seen.append(np.where(wrong[:, None], embeddings, np.nan))
         mean = np.nanmean(seen, axis=0)
@@ -138,7 +138,7 @@ class KeyAttacks:
         of_person, of_other = np.array(hits).transpose(1, 0, 2)
         return (of_person, of_other), average
 
-    def _linked(self) -> dict[str, Any]:
+    def _measure_linkage(self) -> dict[str, Any]:
         """Kind of pictures -> how well two pictures of one person are told from pictures of two people (AUC)."""
         rows = self._anonymized.select()
         faces = self._anonymized.load(rows=rows)
@@ -146,26 +146,26 @@ class KeyAttacks:
         one = self._keys.experiment(self._seed, "one for all")
         under_one = self._method.anonymize(self._originals.load(rows=sources), self._seed, [one] * len(faces))
         pictures = {
-            "originals": self._embeddings_of(rows["source_id"]),
-            "own_keys": self._embeddings(faces.images),
-            "one_key": self._embeddings(under_one),
+            "originals": self._read_embeddings(rows["source_id"]),
+            "own_keys": self._embed(faces.images),
+            "one_key": self._embed(under_one),
         }
         people = people_of(rows["identity"].to_numpy(), rows["source_id"].to_numpy())
         shuffled = np.random.default_rng(0).permutation(people)
         values = {name: linkage(embeddings, people, self._draws) for name, embeddings in pictures.items()}
         return values | {"shuffled": linkage(pictures["one_key"], shuffled, self._draws)}
 
-    def _accepted(self, embeddings: np.ndarray, person: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _accept(self, embeddings: np.ndarray, person: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """1 where the judge accepts the embedding for the person, else 0, (N,); and the same for the other person."""
-        return self._nearer(embeddings, person), self._nearer(embeddings, other)
+        return self._is_nearer(embeddings, person), self._is_nearer(embeddings, other)
 
-    def _nearer(self, embeddings: np.ndarray, whom: np.ndarray) -> np.ndarray:
+    def _is_nearer(self, embeddings: np.ndarray, whom: np.ndarray) -> np.ndarray:
         return (np.linalg.norm(embeddings - whom, axis=1) < self.threshold).astype(float)
 
-    def _embeddings(self, images: np.ndarray) -> np.ndarray:
+    def _embed(self, images: np.ndarray) -> np.ndarray:
         return np.asarray(self._judge.measure(to_float(to_uint8(images)))["embedding"], dtype=np.float64)
 
-    def _embeddings_of(self, ids: Sequence[str]) -> np.ndarray:
+    def _read_embeddings(self, ids: Sequence[str]) -> np.ndarray:
         return stack(self._measured.loc[list(ids), self._column])
 
 
@@ -184,7 +184,7 @@ def linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> dict[str,
     pairs = int(same.sum())
     first, second, distances, same = (each[measured] for each in (first, second, distances, same))
     if not same.any() or same.all():
-        return _plain(math.nan, np.empty(0), 0, pairs)
+        return _to_plain(math.nan, np.empty(0), 0, pairs)
     strangers = np.argsort(distances[~same], kind="stable")
     sorted_distances = distances[~same][strangers]
     below = np.searchsorted(sorted_distances, distances[same], "left")
@@ -198,24 +198,24 @@ def linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> dict[str,
         farther = cumulated[-1] - (cumulated[below] + cumulated[upto]) / 2  # a tie counts half
         total = count[person].sum() * cumulated[-1]
         areas.append(float(count[person] @ farther / total) if total else math.nan)
-    return _plain(areas[0], np.array(areas[1:]), int(same.sum()), pairs)
+    return _to_plain(areas[0], np.array(areas[1:]), int(same.sum()), pairs)
 
 
-def _share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+def _compute_share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
     """The mean of the finite values (N,), as `_plain` values."""
     finite = values[np.isfinite(values)]
     mean = float(finite.mean()) if finite.size else math.nan
-    return _plain(mean, compute_weighted_means(values, weights), int(finite.size), len(values))
+    return _to_plain(mean, compute_weighted_means(values, weights), int(finite.size), len(values))
 
 
-def _plain(value: float, draws: np.ndarray, over: int, of: int) -> dict[str, Any]:
+def _to_plain(value: float, draws: np.ndarray, over: int, of: int) -> dict[str, Any]:
     """A number with its interval, denominators and bootstrap ``draws`` (B,), as JSON holds it; None in place of NaN."""
     low, high = compute_interval(draws) or (None, None)
     number = value if math.isfinite(value) else None
     return {"value": number, "low": low, "high": high, "over": over, "of": of, "draws": encode(draws)}
 
 
-def _strangers(people: np.ndarray) -> np.ndarray:
+def _find_strangers(people: np.ndarray) -> np.ndarray:
     """For each row, (N,), the next row (in a circle) that shows another person; the row itself if all are one."""
     count = len(people)
     places = np.arange(count)

@@ -55,12 +55,12 @@ def measure(
     measured = rows[rows["status"] == OK]
     values_of: dict[str, list[np.ndarray]] = {}
     side = None
-    with limited_threads(1), tqdm(total=len(measured), unit="face", disable=None) as bar:
+    with limit_threads(1), tqdm(total=len(measured), unit="face", disable=None) as bar:
         for loaded in faces.batches(batch, rows=measured):
             side = loaded.images.shape[-1]
             reference = references.of(loaded.index, loaded.images.shape) if references else None
             for name, judge in judges.items():
-                for quantity, values in _checked(name, judge, loaded.images, reference).items():
+                for quantity, values in _check_measurements(name, judge, loaded.images, reference).items():
                     values_of.setdefault(f"{name}.{quantity}", []).append(values)
             bar.update(len(loaded))
     if measured.empty:  # every face was refused: write the same columns
@@ -117,7 +117,9 @@ class References:
         return images
 
 
-def _checked(name: str, judge: Judge, images: np.ndarray, reference: np.ndarray | None) -> dict[str, np.ndarray]:
+def _check_measurements(
+    name: str, judge: Judge, images: np.ndarray, reference: np.ndarray | None
+) -> dict[str, np.ndarray]:
     """The judge's measurements. Raises ProtocolError naming the judge if they differ from its ``quantities``."""
     values = judge.measure(images, reference)
     unknown = set(values) - set(judge.quantities)
@@ -137,7 +139,7 @@ def _checked(name: str, judge: Judge, images: np.ndarray, reference: np.ndarray 
 
 
 @contextmanager
-def limited_threads(number: int) -> Iterator[None]:
+def limit_threads(number: int) -> Iterator[None]:
     """Inside the block PyTorch and OpenCV use ``number`` threads, if they are loaded. Afterwards as many as before."""
     with ExitStack() as restored:
         if torch := sys.modules.get("torch"):

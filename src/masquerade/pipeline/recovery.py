@@ -24,7 +24,7 @@ Attempts = dict[tuple[str, int], np.ndarray]
 Progress = Callable[[int], None]
 
 
-def attempt_all(
+def recover_all(
     originals: FaceArchive,
     anonymized: FaceArchive,
     output: Path,
@@ -94,10 +94,10 @@ def tries(
     """((attempt, number), pictures) of every attempt on the anonymized ``faces``, whose originals are ``source``."""
     able = method.capabilities
 
-    def drawn(*purpose: object) -> Sequence[bytes] | None:
+    def draw_keys(*purpose: object) -> Sequence[bytes] | None:
         return anonymization.experiment_keys(able.keys, seed, *purpose)(source) if able.keys else None
 
-    right = drawn()
+    right = draw_keys()
     if able.invertible:
         yield ("recovered", 0), method.recover(faces.images, right)
     if able.pastes:
@@ -112,14 +112,14 @@ def tries(
     assert right is not None
     if able.invertible:
         for number in range(settings.wrong_keys):
-            yield ("wrong", number), method.recover(faces.images, drawn("wrong", number))
+            yield ("wrong", number), method.recover(faces.images, draw_keys("wrong", number))
         for number in range(settings.near_keys):
             for what, images in method.try_near_keys(faces.images, right, number).items():
                 yield (f"near.{what}", number), images
     if able.saves:
         saved = method.save(source, seed, right)
         yield ("saved", 0), method.recover_saved(saved, right)
-        yield ("saved_wrong", 0), method.recover_saved(saved, drawn("wrong", 0))
+        yield ("saved_wrong", 0), method.recover_saved(saved, draw_keys("wrong", 0))
     for number in range(settings.other_keys):
         one = able.keys.experiment(seed, "other", number)
         yield ("key", number), method.anonymize(source, seed, [one] * len(source))
@@ -150,5 +150,5 @@ def _write(
 
 
 def _row(row: dict, attempt: str, number: int) -> dict:
-    kept = anonymization.inherited(row)
+    kept = anonymization.inherit_columns(row)
     return {**kept, "id": f"{row['id']}.{attempt}.{number}", "attempt": attempt, "number": number}

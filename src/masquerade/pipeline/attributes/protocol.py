@@ -23,7 +23,7 @@ def names(index: pd.DataFrame) -> list[str]:
     return sorted(name.removeprefix(ANNOTATION) for name in list_annotation_columns(index))
 
 
-def shuffled_split(rows: pd.DataFrame, test_share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split_shuffled(rows: pd.DataFrame, test_share: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(train, test) of a dataset without a split: shuffled, 80-20 (Barattin et al. 2023, section 4.1)."""
     order = seeding.make_generator(seed, "attributes", "split").permutation(len(rows))
     test = round(test_share * len(rows))
@@ -47,19 +47,21 @@ def pseudo_labels(
         known = [name for name in names(train.index) if labels == "pseudo_a" or name in PSEUDO_B_ATTRIBUTES]
         classifier = Classifier(architecture, known, settings, seeding.derive_seed(seed, labels))
         pictures = pixels(train, rows)
-        classifier.fit(classifier.features(pictures), classifier.features(pictures[:, :, ::-1]), _truth(rows, known))
+        classifier.fit(
+            classifier.features(pictures), classifier.features(pictures[:, :, ::-1]), _read_truth(rows, known)
+        )
         for dataset, archive in datasets.items():
-            faces = _labeled(archive, rows if archive.path == train.path else None)
+            faces = _select_labeled(archive, rows if archive.path == train.path else None)
             predicted = classifier.predict(classifier.features(pixels(archive, faces))) > 0.5
-            frames.append(_long(faces, known, {"dataset": dataset, "labels": labels}, label=predicted))
+            frames.append(_lengthen(faces, known, {"dataset": dataset, "labels": labels}, label=predicted))
             if set(known) <= set(names(archive.index)):
                 held_out = (faces["split"] != "train").to_numpy()
-                right = (predicted == _truth(faces, known))[held_out]
+                right = (predicted == _read_truth(faces, known))[held_out]
                 quality[f"{labels}.{dataset}"] = {"accuracy": float(right.mean()), "faces": int(held_out.sum())}
     return pd.concat(frames, ignore_index=True), quality
 
 
-def _labeled(archive: FaceArchive, train_rows: pd.DataFrame | None) -> pd.DataFrame:
+def _select_labeled(archive: FaceArchive, train_rows: pd.DataFrame | None) -> pd.DataFrame:
     """The faces that need a pseudo-label: the test split, and ``train_rows`` in the training dataset."""
     parts = [archive.select("test")] if train_rows is None else [train_rows, archive.select("test")]
     return pd.concat(parts)
@@ -84,7 +86,7 @@ def evaluate(
     if own_train:
         train, test = usable, originals.select("test")
     else:
-        train, test = shuffled_split(originals.select("test"), settings.test_share, seed)
+        train, test = split_shuffled(originals.select("test"), settings.test_share, seed)
         train = usable[usable["source_id"].isin(train["id"])]
     if train.empty or test.empty:
         raise ArchiveError(
@@ -97,7 +99,7 @@ def evaluate(
     frames = []
     # Table 6 of the paper: both labelers for a dataset without annotations, else the first one alone.
     for labels in (ANNOTATED, "pseudo_a", *(() if own_train else ("pseudo_b",))):
-        truth = _annotated(originals) if labels == ANNOTATED else _wide(pseudo, labels)
+        truth = _read_annotations(originals) if labels == ANNOTATED else _widen(pseudo, labels)
         if truth is None or not set(train["source_id"]) <= set(truth.index):
             continue
         classifier = Classifier("mobilenet_v2", list(truth.columns), settings, seeding.derive_seed(seed, labels))
@@ -105,7 +107,7 @@ def evaluate(
         predicted = classifier.predict(real_features)
         known = truth.loc[test["id"]].to_numpy()
         about = {"labels": labels, "learned_from": len(train)}
-        frames.append(_long(test, list(truth.columns), about, label=known, probability=predicted))
+        frames.append(_lengthen(test, list(truth.columns), about, label=known, probability=predicted))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -114,23 +116,25 @@ def pixels(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
     return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)])
 
 
-def _truth(rows: pd.DataFrame, attributes: list[str]) -> np.ndarray:
+def _read_truth(rows: pd.DataFrame, attributes: list[str]) -> np.ndarray:
     return rows[[ANNOTATION + name for name in attributes]].to_numpy(dtype=bool)
 
 
-def _annotated(originals: FaceArchive) -> pd.DataFrame | None:
+def _read_annotations(originals: FaceArchive) -> pd.DataFrame | None:
     """The annotations of each original, by id. Returns None for a dataset without annotations."""
     known = names(originals.index)
     if not known:
         return None
-    return pd.DataFrame(_truth(originals.index, known), index=originals.index["id"], columns=known)
+    return pd.DataFrame(_read_truth(originals.index, known), index=originals.index["id"], columns=known)
 
 
-def _wide(pseudo: pd.DataFrame, labels: str) -> pd.DataFrame:
+def _widen(pseudo: pd.DataFrame, labels: str) -> pd.DataFrame:
     return pseudo[pseudo["labels"] == labels].pivot(index="id", columns="attribute", values="label")
 
 
-def _long(rows: pd.DataFrame, attributes: list[str], about: dict[str, object], **values: np.ndarray) -> pd.DataFrame:
+def _lengthen(
+    rows: pd.DataFrame, attributes: list[str], about: dict[str, object], **values: np.ndarray
+) -> pd.DataFrame:
     """One row for each face and attribute."""
     count = len(attributes)
     frame = pd.DataFrame({"id": np.repeat(rows["id"].to_numpy(), count), "attribute": attributes * len(rows)})

@@ -140,7 +140,7 @@ def collect(
             pictures[name] = _read(paths[name][0], folder, name, originals, near, resize)
         except PictureError as error:
             mistakes.setdefault(str(error), []).append(name)
-    lines = [f"- {_listed(names)}: {what}" for what, names in mistakes.items() if names]
+    lines = [f"- {_list_names(names)}: {what}" for what, names in mistakes.items() if names]
     if lines or not pictures:
         lines = lines or ["- there is no picture"]
         raise ArchiveError(
@@ -168,10 +168,10 @@ def _read(path: Path, folder: Path, name: str, originals: Originals, near: float
         if not resize:
             raise PictureError(f"not {size} x {size} pixels (--resize brings square pictures to that size)")
         picture = resize_square(picture, size)
-    return _checked(picture, name, originals, near)
+    return _check_picture(picture, name, originals, near)
 
 
-def _checked(picture: np.ndarray, name: str, originals: Originals, near: float) -> np.ndarray:
+def _check_picture(picture: np.ndarray, name: str, originals: Originals, near: float) -> np.ndarray:
     """The picture itself. Raises PictureError if it shows an original."""
     if originals.match(picture, 0.0):
         raise PictureError("an original, unchanged; such a picture is never imported")
@@ -184,7 +184,7 @@ def _checked(picture: np.ndarray, name: str, originals: Originals, near: float) 
     return picture
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more
 
@@ -250,6 +250,6 @@ def _results(
                     f"{pictures}: {name} is not {originals.size} x {originals.size} pixels. Import its folder again."
                 )
             try:
-                yield _checked(picture, name, originals, near), ""
+                yield _check_picture(picture, name, originals, near), ""
             except PictureError as error:
                 raise ArchiveError(f"{pictures}: {name} is {error}") from error
