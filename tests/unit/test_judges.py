@@ -90,7 +90,7 @@ def test_efficientnet_receives_its_size_range_and_color_order(judges, orange):
 @pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0"])
 def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(judges, several, name, monkeypatch):
     monkeypatch.setattr(mobilenet_v2, "load_folded_network", mobilenet_v2.network)
-    monkeypatch.setattr(features, "quick_network", efficientnet_lite_internals.network)
+    monkeypatch.setattr(features, "load_quick_network", efficientnet_lite_internals.network)
     plain, quick = judge(name), judges[name]
     networks = [one._network._layers if name == "mobilenet_v2" else one._network for one in (plain, quick)]
     norms = [sum(isinstance(part, nn.BatchNorm2d) for part in network.modules()) for network in networks]

@@ -219,7 +219,7 @@ def test_adopted_inversion_is_refined_as_the_parameters_say(trained, tmp_path, m
     (tmp_path / "weights").mkdir()
     shutil.copy(trained[1].checkpoint, tmp_path / "weights" / "inversion.safetensors")
     card = Namespace(belongs_to={}, sha256="", scale="photo_evening")
-    monkeypatch.setattr(cards, "checked", lambda name, root: card)
+    monkeypatch.setattr(cards, "check_bytes", lambda name, root: card)
     monkeypatch.setattr(cards, "check_fit", lambda *of: None)
     params = knobs(refinement={**STEPS, "steps": 7}).params
     pretrained.load_pretrained("inversion", CLS.architecture, params, {}, tmp_path / "adopted.safetensors", tmp_path)
