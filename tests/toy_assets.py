@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 from masquerade import assets
-from masquerade.assets import admitting, entries
+from masquerade.assets import entries, installing
 
 BYTES = b"weights of a network" * 1000
 SHA256 = hashlib.sha256(BYTES).hexdigest()
@@ -66,7 +66,7 @@ def given_file(content: bytes = BYTES, name: str = "download.pt") -> Path:
 
 def placed(role: str, content: bytes = BYTES, name: str = "download.pt", rehearsal: bool = False) -> list[str]:
     messages = []
-    admitting.place(given_file(content, name), role, rehearsal, messages.append)
+    installing.place(given_file(content, name), role, rehearsal, messages.append)
     return messages
 
 

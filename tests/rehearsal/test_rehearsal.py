@@ -24,7 +24,7 @@ import yaml
 import official
 import published
 from masquerade import assets
-from masquerade.assets import admitting, packaged
+from masquerade.assets import installing, packaged
 from masquerade.core import discovery, people
 from masquerade.core.errors import RehearsalError
 from masquerade.core.images import FaceArchive
@@ -104,7 +104,7 @@ def write_weights(folder: Path) -> None:
 def write_weight(folder: Path, role: str) -> None:
     """Write random weights in the official layout and place them for a rehearsal."""
     official.write(role, folder / assets.path(role))
-    admitting.place(folder / assets.path(role), role, True, lambda message: None, folder)
+    installing.place(folder / assets.path(role), role, True, lambda message: None, folder)
 
 
 def difference(base: Mapping[str, Any], tree: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,4 +227,4 @@ def test_a_rehearsal_makes_no_tables_and_logs_it(rehearsed):
 
 def test_weights_of_a_rehearsal_are_refused_outside_it(lab):
     with pytest.raises(RehearsalError, match="placed for a rehearsal, and nothing else may use it"):
-        assets.checked("bisenet", lab.path)
+        assets.check_asset("bisenet", lab.path)

@@ -70,7 +70,7 @@ def test_fetch_uses_the_archive_if_the_direct_file_is_wrong(toys, monkeypatch):
     monkeypatch.setattr("masquerade.assets.fetching._persist", lambda url, part, *_: part.write_bytes(served[url]))
     code, output = run("fetch", "both")
     assert code == 0, output
-    assert assets.checked("both").read_bytes() == BYTES
+    assert assets.check_asset("both").read_bytes() == BYTES
     assert lock.recorded("both", "net.pt").origin == "https://two"
     assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
 

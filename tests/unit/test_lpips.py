@@ -121,17 +121,17 @@ def test_package_stands_in_for_a_missing_official_file(tmp_path, monkeypatch):
     file = written(tmp_path / "alexnet.ckpt", flax_alexnet())
     monkeypatch.setattr(packaged, "_inside", lambda *parts: file)
     monkeypatch.setitem(packaged.STAND_INS, "alexnet", ("alexnet.ckpt", assets.digest(file)))
-    assert assets.checked("alexnet", tmp_path) == file
+    assert assets.check_asset("alexnet", tmp_path) == file
     assert assets.unready("alexnet", tmp_path) == ""
     file.write_bytes(b"other")
     with pytest.raises(CheckpointError, match=r"altered.*make photo"):
-        assets.checked("alexnet", tmp_path)
+        assets.check_asset("alexnet", tmp_path)
 
 
 def test_without_the_package_the_official_file_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(packaged, "_inside", lambda *parts: tmp_path / "none")
     with pytest.raises(CheckpointError, match=r"alexnet.* is missing"):
-        assets.checked("alexnet", tmp_path)
+        assets.check_asset("alexnet", tmp_path)
     assert "missing" in assets.unready("alexnet", tmp_path)
 
 

@@ -4,9 +4,18 @@ read from datasets in faces/, and weights are loaded in backbones/ and judges/.
 Git ignores ``assets/``. Only ``masquerade assets`` puts files there, and random weights never replace a missing file.
 """
 
-from masquerade.assets.checking import FOLDER, checked, digest, how_to_get, path, state
+from masquerade.assets.checking import (
+    FOLDER,
+    check_asset,
+    digest,
+    how_to_get,
+    path,
+    role_of,
+    state,
+    unready,
+    write_identity,
+)
 from masquerade.assets.entries import Asset, Dataset, Weights, asset, registry
-from masquerade.assets.identity import role_of, unready, write_identity
 from masquerade.assets.lock import LOCK
 
 PREFIX = "asset:"
@@ -20,7 +29,7 @@ __all__ = [
     "Dataset",
     "Weights",
     "asset",
-    "checked",
+    "check_asset",
     "digest",
     "how_to_get",
     "path",

@@ -1,16 +1,19 @@
 """Checks that a file from outside is present, complete, and the expected one."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from tqdm import tqdm
+
 from masquerade.assets import lock
 from masquerade.assets.entries import Asset, Dataset, File, Folder, Remote, Weights, asset
 from masquerade.assets.lock import LOCK, Record
 from masquerade.assets.packaged import stand_in
-from masquerade.core import rehearsal
+from masquerade.core import files, rehearsal
 from masquerade.core.errors import CheckpointError, RehearsalError
 
 FOLDER = Path("assets")
@@ -26,7 +29,7 @@ def path(role: str) -> Path:
     return FOLDER / role / entry.file.name if isinstance(entry, Weights) else FOLDER / role
 
 
-def checked(role: str, root: Path = Path()) -> Path:
+def check_asset(role: str, root: Path = Path()) -> Path:
     """Check the files of a role, and return `path` below ``root``.
 
     A weight file is hashed, once per process. A dataset is too large to hash here (`masquerade assets verify` does
@@ -141,3 +144,70 @@ def digest(place: Path) -> str:
 def _digest(place: Path, size: int, modified: int, inode: int) -> str:
     with place.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+CHUNK = 1 << 22
+QUICK = 1 << 28  # bytes; smaller files get no bar
+
+
+def hashes(path: Path) -> tuple[str, str]:
+    """SHA-256 and MD5 of a file in hexadecimal; the file is read once."""
+    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+    size = path.stat().st_size
+    bar = tqdm(total=size, desc=f"hashing {path.name}", unit="B", unit_scale=True, disable=size < QUICK or None)
+    with bar, path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            sha256.update(chunk)
+            md5.update(chunk)
+            bar.update(len(chunk))
+    return sha256.hexdigest(), md5.hexdigest()
+
+
+def tree(folder: Path) -> tuple[int, int, str]:
+    """(number of files, bytes, SHA-256 of the sorted lines "<sha256>  <path>") of a folder without its hidden files."""
+    below = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    visible = sorted(name for name in below if not any(part.startswith(".") for part in name.split("/")))
+    together, size = hashlib.sha256(), 0
+    for name in tqdm(visible, desc=f"hashing {folder.name}", unit="file", disable=None):
+        with below[name].open("rb") as file:
+            together.update(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n".encode())
+        size += below[name].stat().st_size
+    return len(visible), size, together.hexdigest()
+
+
+IDENTITIES = Path(".masquerade/assets")
+
+
+def describe_identity(role: str, root: Path = Path()) -> dict[str, str]:
+    """Name of each part of a role -> its SHA-256 from the lock, else as published, else ''."""
+    entry, records = asset(role), lock.read(root).get(role, {})
+    published = {file.name: file.sha256 or "" for file in entry.parts} | {tree.name: "" for tree in entry.trees}
+    return {name: records[name].sha256 if name in records else sha256 for name, sha256 in published.items()}
+
+
+def write_identity(role: str, root: Path = Path()) -> Path:
+    """Write the identity of a role if it changed, and return its path relative to ``root``."""
+    file = IDENTITIES / f"{role}.json"
+    files.write_if_changed(root / file, json.dumps(describe_identity(role, root), indent=0) + "\n")
+    return file
+
+
+def role_of(path: str | Path) -> str:
+    """The role of an identity file, or '' for any other file."""
+    return Path(path).stem if Path(path).parent == IDENTITIES else ""
+
+
+def unready(role: str, root: Path = Path()) -> str:
+    """Why a job that needs a role cannot run, and what to do, or '' if it can. Hashes nothing (`checking.state`)."""
+    current = state(role, root)
+    if current == "missing" and stand_in(role):
+        return ""
+    if current == "missing":
+        return f"{FOLDER / role / missing(role, root)[0]} is missing ({asset(role).title}). {how_to_get(role)}"
+    if current == "altered":
+        return f"'{role}' is cut or altered: `masquerade assets verify {role}` names the file."
+    if current == "unrecorded":
+        return f"'{role}' is there, but not in {LOCK}: `masquerade assets verify {role}` records it, if you trust it."
+    if current == "rehearsal" and not rehearsal.is_rehearsing():
+        return f"'{role}' was placed for a rehearsal: it only stands in for the published file. {how_to_get(role)}"
+    return ""

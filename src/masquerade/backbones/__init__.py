@@ -95,7 +95,7 @@ class Backbone(ABC):
     def check_published(self) -> str:
         """SHA-256 of the published file. Raises CheckpointError if it is missing or not the stated file."""
         if self.asset:
-            return assets.digest(assets.checked(self.asset))
+            return assets.digest(assets.check_asset(self.asset))
         path, _, expected = self.params.published.partition(CHECKSUM)
         if not Path(path).is_file():
             raise CheckpointError(f"{path} is missing: place the published weight file there, or correct its path.")

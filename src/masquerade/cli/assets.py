@@ -41,13 +41,13 @@ def list_assets(root: Root = Path()) -> None:
 @app.command()
 def fetch(roles: Roles, root: Root = Path()) -> None:
     """Fetch files that need no form. For other files, print what a person must do, and end with status 1."""
-    from masquerade.assets import admitting, checking
+    from masquerade.assets import checking, installing
 
     console = Console(stderr=True, soft_wrap=True)
     failed = False
     for role in roles:
         try:
-            fetched = admitting.fetch(role, lambda text: console.print(Text(text)), root)
+            fetched = installing.fetch(role, lambda text: console.print(Text(text)), root)
             typer.echo(f"{role}: {'fetched' if fetched else 'there already'}, {root / checking.path(role)}")
         except MasqueradeError as error:
             failed = True
@@ -62,7 +62,7 @@ def verify(
     root: Root = Path(),
 ) -> None:
     """Read every byte again and compare. Record new files. Ends with status 1 when a file is wrong."""
-    from masquerade.assets import FOLDER, checking, registry, verifying
+    from masquerade.assets import FOLDER, checking, installing, registry
 
     selected = roles or [role for role in registry() if next(checking.present(role, root), None)]
     if not selected:
@@ -70,7 +70,7 @@ def verify(
         return
     console, bad = Console(soft_wrap=True), False
     for role in selected:
-        for finding in verifying.verify(role, root):
+        for finding in installing.verify(role, root):
             bad |= not finding.ok
             word = Text(f"{finding.state:<9}", style=STYLES[finding.state])
             console.print(word, Text(f"{finding.role}/{finding.name}: {finding.text}"))
@@ -89,9 +89,9 @@ def place(
     root: Root = Path(),
 ) -> None:
     """Check a file that you have, copy it to its place, and record it in assets.lock.yaml."""
-    from masquerade.assets import LOCK, admitting
+    from masquerade.assets import LOCK, installing
 
-    target = admitting.place(file, role, rehearsal, typer.echo, root)
+    target = installing.place(file, role, rehearsal, typer.echo, root)
     typer.echo(f"{target}. Commit {LOCK}: all others then need the same file.")
 
 

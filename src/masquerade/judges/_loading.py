@@ -66,7 +66,7 @@ class PublishedJudge(Judge):
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
         (role,) = self.assets
-        self._network = place(self._build(assets.checked(role)))
+        self._network = place(self._build(assets.check_asset(role)))
 
     @abstractmethod
     def _build(self, path: Path) -> "torch.nn.Module":

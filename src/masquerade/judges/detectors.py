@@ -163,7 +163,7 @@ class FaceAlignment(Judge):
         from masquerade.training import weight_files
 
         networks = {"s3fd": S3FD, "fan4": FAN}
-        files = {role: assets.checked(role) for role in self.assets}
+        files = {role: assets.check_asset(role) for role in self.assets}
         self._detector, self._landmarks = (
             place(weight_files.load_file(networks[role](), path)) for role, path in files.items()
         )

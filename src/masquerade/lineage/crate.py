@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from masquerade import assets
+from masquerade.assets.checking import describe_identity, role_of
 from masquerade.assets.entries import asset
-from masquerade.assets.identity import identity, role_of
 from masquerade.assets.packaged import PHOTOGRAPHS
 from masquerade.core import files
 from masquerade.lineage.history import History, Job, LineageError, read_working_copy
@@ -138,7 +138,7 @@ class RoCrateBuilder:
     def _add_asset(self, role: str) -> "Entity":
         """A weight file or dataset from outside, with the hashes of its parts. It never goes into the crate."""
         entry = asset(role)
-        hashes = [f"sha256:{sha256}" for sha256 in identity(role, self.root).values() if sha256]
+        hashes = [f"sha256:{sha256}" for sha256 in describe_identity(role, self.root).values() if sha256]
         return self._add(
             f"#outside-{role}", "CreativeWork", name=f"{role}: {entry.title}", description=entry.source,
             license=self.add_license(entry.license), identifier=hashes, usageInfo=entry.terms or "",

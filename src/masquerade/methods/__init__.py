@@ -183,7 +183,7 @@ class Method(ABC):
         """
         from masquerade.training import checkpoints, pretrained
 
-        path = assets.checked(role)
+        path = assets.check_asset(role)
         network = cls.load_official(params, path)
         checkpoints.save_checkpoint(checkpoint, {"network": network}, pretrained.describe_official(role, path))
 

@@ -77,7 +77,7 @@ def perceptual(device: "torch.device", knob: str, trunk: Trunk = "alex") -> "tor
     ``knob``: the parameter with its weight. Raises CheckpointError naming ``knob`` if the trunk's file is missing.
     """
     try:
-        return network(assets.checked(ASSETS[trunk]), trunk).to(device)
+        return network(assets.check_asset(ASSETS[trunk]), trunk).to(device)
     except CheckpointError as error:
         raise CheckpointError(f"LPIPS needs {ASSETS[trunk]}: {error} Or set {knob} to 0.") from error
 

@@ -1,18 +1,18 @@
-"""Brings files into ``assets/``, by download or from a user. Each is verified, and recorded in the lock if new."""
+"""Brings files into ``assets/``, by download or from a user, and verifies what is there; the lock records new files."""
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock, Timeout
 
 from masquerade.assets import checking, lock
-from masquerade.assets.checking import FOLDER
-from masquerade.assets.entries import Archive, File, Remote, Weights, asset
-from masquerade.assets.fetching import Notify, check_space, download
-from masquerade.assets.hashing import hashes
-from masquerade.assets.unpacking import unpack
+from masquerade.assets.checking import FOLDER, hashes, tree
+from masquerade.assets.entries import Archive, File, Folder, Remote, Weights, asset
+from masquerade.assets.fetching import Notify, check_space, download, unpack
 from masquerade.core.errors import AssetError
 
 
@@ -26,7 +26,7 @@ def fetch(role: str, notify: Notify, root: Path = Path()) -> bool:
     entry, folder = asset(role), root / FOLDER / role
     missing = checking.missing(role, root)
     if not missing:
-        checking.checked(role, root)
+        checking.check_asset(role, root)
         return False
     if entry.steps:
         steps = (f"  {number}. {step}" for number, step in enumerate(entry.steps, 1))
@@ -38,7 +38,7 @@ def fetch(role: str, notify: Notify, root: Path = Path()) -> bool:
         with busy.acquire(timeout=0):
             for file in entry.parts:
                 if file.name in missing:
-                    failures += _fetch(Intake(role, False, notify, root), file)
+                    failures += _fetch(Installer(role, False, notify, root), file)
     except Timeout as error:
         raise AssetError(f"Another process is fetching '{role}'.") from error
     if failures:
@@ -58,27 +58,27 @@ def place(given: Path, role: str, rehearsal: bool, notify: Notify, root: Path = 
             f"`masquerade assets verify {role}` records it."
         )
     file, archive = _file_of(given, role)
-    intake = Intake(role, rehearsal, notify, root)
-    target = intake.folder / file.name
+    installer = Installer(role, rehearsal, notify, root)
+    target = installer.folder / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
     if given.name != (archive or file).name:
         notify(f"{role}: {given.name} is taken for {file.name}.")
     if archive:
-        intake.unpack(file, archive, given, "placed")
+        installer.unpack(file, archive, given, "placed")
     elif target.exists() and given.samefile(target):
-        intake.admit(file, target, "placed")
+        installer.install(file, target, "placed")
     else:
         check_space(target.parent, given.stat().st_size, file.name)
         fresh = target.with_name(f".{target.name}.new")
         try:
             shutil.copyfile(given, fresh)
-            intake.admit(file, fresh, "placed")
+            installer.install(file, fresh, "placed")
         finally:
             fresh.unlink(missing_ok=True)
     return target
 
 
-def problem_of(file: Remote, record: lock.Record | None, size: int, sha256: str, md5: str) -> str:
+def find_problem(file: Remote, record: lock.Record | None, size: int, sha256: str, md5: str) -> str:
     """The reason from `checking.wrong`, or from comparing the MD5 if its publisher gives one; '' if all fit."""
     problem = checking.wrong(file, record, size, sha256)
     if not problem and file.md5 and md5 != file.md5 and not (record and record.rehearsal):
@@ -87,7 +87,7 @@ def problem_of(file: Remote, record: lock.Record | None, size: int, sha256: str,
 
 
 @dataclass(frozen=True)
-class Intake:
+class Installer:
     """Verifies and records the new files of one role, and moves them to their places."""
 
     role: str
@@ -99,7 +99,7 @@ class Intake:
     def folder(self) -> Path:
         return self.root / FOLDER / self.role
 
-    def admit(self, file: File, fresh: Path, origin: str) -> None:
+    def install(self, file: File, fresh: Path, origin: str) -> None:
         """Verify the file at ``fresh``, record it, and move it to its place. Raises AssetError."""
         record = lock.recorded(self.role, file.name, self.root)
         sha256 = self._verified(file, fresh)
@@ -116,7 +116,7 @@ class Intake:
         fresh = self.folder / f".{file.name}.new"
         try:
             unpack(packed, archive.member, fresh)
-            self.admit(file, fresh, origin)
+            self.install(file, fresh, origin)
         finally:
             fresh.unlink(missing_ok=True)
 
@@ -125,9 +125,9 @@ class Intake:
         sha256, md5 = hashes(fresh)
         if not self.rehearsal:
             expected = None if record and record.rehearsal else record
-            problem = problem_of(file, expected, fresh.stat().st_size, sha256, md5)
+            problem = find_problem(file, expected, fresh.stat().st_size, sha256, md5)
             if problem:
-                raise AssetError(f"{file.name} {problem} It is not admitted.")
+                raise AssetError(f"{file.name} {problem} It is not installed.")
         return sha256
 
     def _verdict(self, file: File, record: lock.Record | None, sha256: str) -> str:
@@ -144,21 +144,21 @@ class Intake:
         )
 
 
-def _fetch(intake: Intake, file: File) -> list[str]:
+def _fetch(installer: Installer, file: File) -> list[str]:
     """Download a file. Returns nothing, or why no address gives it, and the steps by which a person gets it."""
-    weights = asset(intake.role)
+    weights = asset(installer.role)
     archives = weights.archives if isinstance(weights, Weights) else ()
-    ways = [(file, partial(intake.admit, file))] if file.urls else []
-    ways += [(archive, partial(intake.unpack, file, archive)) for archive in archives if archive.urls]
+    ways = [(file, partial(installer.install, file))] if file.urls else []
+    ways += [(archive, partial(installer.unpack, file, archive)) for archive in archives if archive.urls]
     failures = []
     for remote, accept in ways:
-        part = intake.folder / f".{Path(remote.name).name}.part"
+        part = installer.folder / f".{Path(remote.name).name}.part"
         try:
-            download(remote.urls, part, accept, remote.size, bool(remote.sha256), intake.notify)
+            download(remote.urls, part, accept, remote.size, bool(remote.sha256), installer.notify)
             return []
         except AssetError as error:
             failures.append(str(error))
-    return [*failures, *_by_hand(intake.role, file)]
+    return [*failures, *_by_hand(installer.role, file)]
 
 
 def _by_hand(role: str, file: File) -> list[str]:
@@ -187,3 +187,56 @@ def _file_of(given: Path, role: str) -> tuple[File, Archive | None]:
     if isinstance(entry, Weights):
         return entry.file, next((archive for archive in entry.archives if archive.name == given.name), None)
     raise AssetError(f"{given.name} is no file of '{role}'. Its files: {', '.join(by_name) or 'none, only folders'}.")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result for one part of a role."""
+
+    role: str
+    name: str
+    state: Literal["ok", "recorded", "altered", "missing"]
+    text: str
+    """The details, for the user."""
+
+    @property
+    def ok(self) -> bool:
+        return self.state in ("ok", "recorded")
+
+
+def verify(role: str, root: Path = Path()) -> Iterator[Finding]:
+    """Hash every part of a role and compare it with the registry and the lock; a part without a record is recorded.
+
+    Large folders take long.
+    """
+    for name in checking.missing(role, root):
+        yield Finding(role, name, "missing", checking.how_to_get(role))
+    for part, place in checking.present(role, root):
+        old = lock.recorded(role, part.name, root)
+        problem, sha256, size = _file(part, place, old) if isinstance(part, File) else _folder(part, place, old)
+        published = isinstance(part, File) and bool(part.sha256)
+        if problem:
+            yield Finding(role, part.name, "altered", problem)
+        elif old:
+            yield Finding(role, part.name, "ok", f"{'a rehearsal, ' if old.rehearsal else ''}as on {old.first_seen}")
+        else:
+            lock.record(role, part.name, sha256, size, "found", False, root)
+            text = "has the published SHA-256" if published else f"trusted on first use: SHA-256 {sha256}"
+            yield Finding(role, part.name, "ok" if published else "recorded", text)
+
+
+def _file(part: File, place: Path, record: lock.Record | None) -> tuple[str, str, int]:
+    """(the problem or '', SHA-256, bytes)."""
+    sha256, md5 = hashes(place)
+    size = place.stat().st_size
+    return find_problem(part, record, size, sha256, md5), sha256, size
+
+
+def _folder(part: Folder, place: Path, record: lock.Record | None) -> tuple[str, str, int]:
+    """(the problem or '', SHA-256, bytes)."""
+    count, size, sha256 = tree(place)
+    if part.count is not None and count != part.count and not (record and record.rehearsal):
+        return f"is not complete: it has {count} files, its publisher gives {part.count}.", sha256, size
+    if record and record.sha256 != sha256:
+        return f"is not as on {record.first_seen}: a file in it was changed, added or removed.", sha256, size
+    return "", sha256, size
