@@ -76,6 +76,7 @@ def test_the_doctor_names_packages_that_are_imported_from_another_place_also_in_
 def test_the_doctor_names_a_package_that_does_not_load_and_why(tmp_path, monkeypatch, code, reason):
     (tmp_path / "lacking.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(doctor, "COMPILED", ["PIL", "lacking", "numpy"])
     check = doctor.load_packages()
     assert check.name == "loading lacking"
