@@ -12,7 +12,7 @@ from masquerade import assets
 from masquerade.assets import lock
 from masquerade.core import discovery, rehearsal
 from masquerade.params.protocols import AttributeSettings
-from masquerade.pipeline.attributes import classifier
+from masquerade.pipeline import attributes
 
 METHODS, JUDGES, BACKBONES = (discovery.list_names(room) for room in ("methods", "judges", "backbones"))
 SEED = 5
@@ -74,7 +74,7 @@ def test_networks_of_a_judge_run_on_the_accelerator(workshop, name, faces, reque
     assert made.keys() == cls.quantities.keys()
 
 
-@pytest.mark.parametrize("architecture", list(classifier.ARCHITECTURES))
+@pytest.mark.parametrize("architecture", list(attributes.ARCHITECTURES))
 def test_classifiers_of_the_attribute_protocol_run_on_the_accelerator(workshop, architecture, monkeypatch):
     block = workshop.parameters.attributes
     kept = block.model_dump(include=set(AttributeSettings.model_fields))
@@ -83,7 +83,7 @@ def test_classifiers_of_the_attribute_protocol_run_on_the_accelerator(workshop, 
     labels = np.arange(12).reshape(6, 2) % 3 == 0
 
     def probabilities():
-        made = classifier.Classifier(architecture, ["Smiling", "Young"], settings, SEED)
+        made = attributes.Classifier(architecture, ["Smiling", "Young"], settings, SEED)
         features = made.features(pictures)
         made.fit(features, made.features(pictures[:, :, ::-1]), labels)
         return made.predict(features)

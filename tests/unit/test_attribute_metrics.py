@@ -85,19 +85,21 @@ def test_cell_without_a_classifier_has_no_attribute_accuracy():
 
 def test_predictions_are_read_and_a_bad_file_is_named(tmp_path):
     from masquerade.core.errors import ArchiveError
-    from masquerade.pipeline.attributes import predictions
+    from masquerade.pipeline import evaluation
 
     path = tmp_path / "0.parquet"
     with pytest.raises(ArchiveError, match=f"{path} is missing"):
-        predictions.read(path)
+        evaluation.read_predictions(path)
     path.write_bytes(b"no parquet")
     with pytest.raises(ArchiveError, match=f"{path} is damaged"):
-        predictions.read(path)
+        evaluation.read_predictions(path)
     table(["a"]).to_parquet(path)  # parquet, but measurements
     with pytest.raises(ArchiveError, match="holds no predictions of attributes"):
-        predictions.read(path)
+        evaluation.read_predictions(path)
     KNOWN_FRAME.to_parquet(path)
-    assert repr(accuracy(predictions.read(path))) == repr(accuracy(KNOWN_FRAME)), "as text: NaN is not equal to itself"
+    assert repr(accuracy(evaluation.read_predictions(path))) == repr(accuracy(KNOWN_FRAME)), (
+        "as text: NaN is not equal to itself"
+    )
 
 
 KEYWORDS = {"gender": ["Male"], "age": ["Young"], "color": ["Blond_Hair", "Black_Hair", "Gray_Hair"]}

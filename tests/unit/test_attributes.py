@@ -8,8 +8,7 @@ import torch
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.params.protocols import AttributeSettings, AttributeSmallScale
-from masquerade.pipeline import anonymization
-from masquerade.pipeline.attributes import classifier, protocol
+from masquerade.pipeline import anonymization, attributes
 
 SETTINGS = AttributeSettings(
     size=32, small_scale={"frozen_blocks": 18}, train_pictures=0, labeler_pictures=0, epochs=60, batch=8,
@@ -45,21 +44,21 @@ def test_focal_loss_equals_the_value_worked_by_hand():
     labels = torch.tensor([[1.0, 0.0]])
     # Lin et al. 2017, Eq. 4: -(1 - 0.5)^2 log 0.5 and -(0.75)^2 log 0.25
     expected = (0.25 * np.log(2.0) + 0.5625 * np.log(4.0)) / 2
-    assert classifier.focal_loss(logits, labels).item() == pytest.approx(expected, rel=1e-5)
+    assert attributes.focal_loss(logits, labels).item() == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("architecture", list(classifier.ARCHITECTURES))
+@pytest.mark.parametrize("architecture", list(attributes.ARCHITECTURES))
 def test_features_of_frozen_blocks_give_the_prediction_of_the_whole_network(architecture):
     pictures = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)
-    cut = classifier.Classifier(architecture, ["a"], SETTINGS, seed=0)
-    whole = classifier.Classifier(
+    cut = attributes.Classifier(architecture, ["a"], SETTINGS, seed=0)
+    whole = attributes.Classifier(
         architecture, ["a"], SETTINGS.model_copy(update={"small_scale": AttributeSmallScale()}), seed=0
     )
     np.testing.assert_allclose(cut.predict(cut.features(pictures)), whole.predict(whole.features(pictures)), atol=1e-4)
 
 
 def test_only_true_or_false_attributes_are_learned(tmp_path):
-    assert protocol.names(archive(tmp_path, "faces").index) == ["Smiling", "Young"]
+    assert attributes.names(archive(tmp_path, "faces").index) == ["Smiling", "Young"]
 
 
 def test_only_attributes_that_anonymized_faces_keep_are_learned(tmp_path):
@@ -67,7 +66,7 @@ def test_only_attributes_that_anonymized_faces_keep_are_learned(tmp_path):
     kept = archive(tmp_path, "kept", count=16, derived=True)
     lost = archive(tmp_path, "lost", count=16, derived=True, change=lambda picture: np.full_like(picture, 128))
     nothing = pd.DataFrame({"labels": [], "id": [], "attribute": [], "label": []})
-    good, bad = (protocol.evaluate(of, originals, True, nothing, SETTINGS, seed=0) for of in (kept, lost))
+    good, bad = (attributes.evaluate(of, originals, True, nothing, SETTINGS, seed=0) for of in (kept, lost))
     assert set(good["id"]) == set(originals.select("test")["id"])
     assert accuracy(good) > 0.9
     assert accuracy(bad) < 0.8
@@ -75,16 +74,16 @@ def test_only_attributes_that_anonymized_faces_keep_are_learned(tmp_path):
 
 def test_split_is_disjoint_complete_and_seeded():
     rows = pd.DataFrame({"id": [f"f{number}" for number in range(40)]})
-    train, test = protocol.split_shuffled(rows, 0.2, seed=1)
+    train, test = attributes.split_shuffled(rows, 0.2, seed=1)
     assert len(test) == 8
     assert sorted([*train["id"], *test["id"]]) == sorted(rows["id"])
-    assert test["id"].tolist() == protocol.split_shuffled(rows, 0.2, seed=1)[1]["id"].tolist()
-    assert test["id"].tolist() != protocol.split_shuffled(rows, 0.2, seed=2)[1]["id"].tolist()
+    assert test["id"].tolist() == attributes.split_shuffled(rows, 0.2, seed=1)[1]["id"].tolist()
+    assert test["id"].tolist() != attributes.split_shuffled(rows, 0.2, seed=2)[1]["id"].tolist()
 
 
 def test_dataset_without_a_train_split_is_divided_into_train_and_test_faces(tmp_path):
     originals = archive(tmp_path, "wild", split="test")
-    predictions = protocol.evaluate(
+    predictions = attributes.evaluate(
         archive(tmp_path, "out", split="test", derived=True), originals, False,
         pd.DataFrame({"labels": [], "id": [], "attribute": [], "label": []}), SETTINGS, seed=0,
     )  # fmt: skip
@@ -97,18 +96,18 @@ def test_refused_faces_are_left_out_of_training(tmp_path):
         for row in originals.select("train").to_dict("records"):
             out.add(None, {**row, "source_id": row["id"], "status": "refused", "reason": "no face"})
     with pytest.raises(ArchiveError, match="0 faces to learn"):
-        protocol.evaluate(FaceArchive(tmp_path / "refused.zip"), originals, True, pd.DataFrame(), SETTINGS, seed=0)
+        attributes.evaluate(FaceArchive(tmp_path / "refused.zip"), originals, True, pd.DataFrame(), SETTINGS, seed=0)
 
 
 def test_pseudo_labels_are_predicted_on_originals_and_used_in_training_and_test(tmp_path):
     originals = archive(tmp_path, "faces")
-    labels, quality = protocol.pseudo_labels(originals, {"faces": originals}, SETTINGS, seed=0)
+    labels, quality = attributes.pseudo_labels(originals, {"faces": originals}, SETTINGS, seed=0)
     assert quality["pseudo_a.faces"]["accuracy"] > 0.8
     assert quality["pseudo_a.faces"]["faces"] == 8  # the quality excludes train faces
     assert set(labels["labels"]) == {"pseudo_a", "pseudo_b"}
     assert set(labels["id"]) == set(originals.index["id"])
     flipped = labels.assign(label=~labels["label"].astype(bool))
-    predictions = protocol.evaluate(
+    predictions = attributes.evaluate(
         archive(tmp_path, "kept", count=16, derived=True), originals, True, flipped, SETTINGS, seed=0
     )
     truth = predictions[predictions["labels"] == "annotated"].set_index(["id", "attribute"])["label"]
@@ -124,7 +123,7 @@ def test_pseudo_labels_of_faces_without_annotations_have_no_quality(tmp_path):
         for picture, row in zip(to_uint8(annotated.load(rows=known).images), known.to_dict("records"), strict=True):
             out.add(picture, {"id": f"wild-{row['id']}", "identity": "", "split": "test"})
     both = {"faces": annotated, "wild": FaceArchive(tmp_path / "wild.zip")}
-    labels, quality = protocol.pseudo_labels(annotated, both, SETTINGS, seed=0)
+    labels, quality = attributes.pseudo_labels(annotated, both, SETTINGS, seed=0)
     assert set(quality) == {"pseudo_a.faces", "pseudo_b.faces"}
     assert len(labels[labels["dataset"] == "wild"]) > 0
 

@@ -33,8 +33,7 @@ from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.params import loading
 from masquerade.params.protocols import AttributeSettings
 from masquerade.params.slices import Slice
-from masquerade.pipeline import program
-from masquerade.pipeline.attributes import classifier
+from masquerade.pipeline import attributes, program
 from masquerade.pipeline.graph import Graph
 from masquerade.pipeline.photographs import choosing
 from masquerade.training import cards, precision
@@ -269,7 +268,7 @@ def learned_head(monkeypatch):
 def learned_attributes(monkeypatch):
     """An epoch of the classifier of FALCO's attribute protocol; the last block of its network is trained."""
     params = loading.load(Path(__file__).parents[2], "tiny").attributes.model_dump(exclude={"cells"})
-    learner = classifier.Classifier(
+    learner = attributes.Classifier(
         "mobilenet_v2", ["a", "b"], AttributeSettings(**params | {"small_scale": {"frozen_blocks": 18}}), 0
     )
     features = learner.features(np.zeros((4, 32, 32, 3), np.uint8))

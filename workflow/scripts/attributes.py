@@ -11,11 +11,11 @@ def work(_) -> None:
 
     from masquerade.core.images import FaceArchive
     from masquerade.params.protocols import AttributeSettings
-    from masquerade.pipeline.attributes import protocol
+    from masquerade.pipeline import attributes
 
     torch.set_num_threads(given.threads)
     pseudo = pd.read_parquet(given.pseudo)
-    predictions = protocol.evaluate(
+    predictions = attributes.evaluate(
         FaceArchive(given.anonymized),
         FaceArchive(given.faces),
         given.split == "train",
@@ -23,7 +23,7 @@ def work(_) -> None:
         given.params.settings("attributes", AttributeSettings),
         given.seed,
     )
-    protocol.write(predictions, given.outputs[0])
+    attributes.write(predictions, given.outputs[0])
 
 
 if __name__ == "__main__":

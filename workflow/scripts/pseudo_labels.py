@@ -11,14 +11,14 @@ def work(run) -> None:
     from masquerade.core import files
     from masquerade.core.images import FaceArchive
     from masquerade.params.protocols import AttributeSettings
-    from masquerade.pipeline.attributes import protocol
+    from masquerade.pipeline import attributes
 
     torch.set_num_threads(given.threads)
     settings = given.params.settings("attributes", AttributeSettings)
     datasets = {name: FaceArchive(path) for name, path in given.faces.items()}
     train = datasets[given.train.stem]
-    labels, quality = protocol.pseudo_labels(train, datasets, settings, given.params["data_seed"])
-    protocol.write(labels, given.outputs[0])
+    labels, quality = attributes.pseudo_labels(train, datasets, settings, given.params["data_seed"])
+    attributes.write(labels, given.outputs[0])
     files.write_json(given.outputs[1], quality)
     run.log(0, {f"accuracy/{name}": value["accuracy"] for name, value in quality.items()})
 

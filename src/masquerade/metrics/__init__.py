@@ -36,7 +36,7 @@ class Evidence:
     target: pd.DataFrame | None = None
     """Original images of the people that methods learn from, none of them in the test split."""
     attributes: pd.DataFrame | None = None
-    """Predictions on real test images (pipeline/attributes/predictions.py), if the cell has them."""
+    """Predictions on real test images (pipeline/attributes.py), if the cell has them."""
     recoveries: pd.DataFrame | None = None
     """Further images of the same faces: recovered with the right key or a wrong one, or anonymized with further keys.
 

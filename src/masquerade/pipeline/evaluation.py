@@ -8,15 +8,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from masquerade.core import face_tables, files, fingerprints
 from masquerade.core.errors import ArchiveError, ProtocolError
 from masquerade.core.statistics import encode
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.pipeline.attributes import predictions
 
 SAME_FACES = "anonymized"
 """The name, among the attempts, of the anonymized pictures of the faces that were attempted: all faces or a part."""
+
+
+PREDICTIONS = ["labels", "learned_from", "id", "attribute", "label", "probability"]
+"""The columns of the predictions of attributes."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
         calibration=calibration.reset_index(drop=True),
         judges=_judges(anonymized),
         target=face_tables.read(given.target) if given.target else None,
-        attributes=predictions.read(given.attributes) if given.attributes else None,
+        attributes=read_predictions(given.attributes) if given.attributes else None,
         recoveries=tried,
         keys_attacked=files.read_json(given.key_attacks)["attacks"] if given.key_attacks else None,
         attack_results=face_tables.read(given.attack_results) if given.attack_results else None,
@@ -89,6 +94,17 @@ def evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
         size=size,
         draws=draws,
     )
+
+
+def read_predictions(path: Path) -> pd.DataFrame:
+    """The table of predictions. Raises ArchiveError if the file is missing, damaged or of another kind."""
+    advice = f"Delete it and run `snakemake {path}` again, or fetch it with `dvc pull`."
+    try:
+        return pq.read_table(path, columns=PREDICTIONS).to_pandas()
+    except FileNotFoundError as error:
+        raise ArchiveError(f"{path} is missing. {advice}") from error
+    except (pa.ArrowException, OSError) as error:
+        raise ArchiveError(f"{path} is damaged, or holds no predictions of attributes ({error}). {advice}") from error
 
 
 def _judges(table: pd.DataFrame) -> tuple[str, ...]:
