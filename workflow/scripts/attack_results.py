@@ -30,7 +30,7 @@ def work(run) -> None:
     face_tables.write_table(results, given.outputs[0])
     run.log(0, informed.share_identified(results))
     for name, picture in informed.samples(attacks, scenes).items():
-        run.picture(name, picture)
+        run.log_image(name, picture)
 
 
 if __name__ == "__main__":

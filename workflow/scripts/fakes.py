@@ -20,7 +20,7 @@ def work(run) -> None:
         return
     space = LatentSpace(given.backbones)
     samples = fakes.write_fakes(space, given.outputs[0], settings.count, settings.psi, given.params["data_seed"])
-    run.picture("fakes", program.join_images(to_uint8(samples.numpy())))
+    run.log_image("fakes", program.join_images(to_uint8(samples.numpy())))
 
 
 if __name__ == "__main__":

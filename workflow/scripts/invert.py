@@ -16,7 +16,7 @@ def work(run) -> None:
     torch.set_num_threads(given.threads)
     space = LatentSpace(given.backbones)
     samples = codes.write_codes(space, FaceArchive(given.faces), given.outputs[0])
-    run.picture("reconstructions", np.concatenate([program.join_images(to_uint8(part)) for part in samples]))
+    run.log_image("reconstructions", np.concatenate([program.join_images(to_uint8(part)) for part in samples]))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def work(run) -> None:
     recovery.recover_all(originals, anonymized, output, program.build_method(given), settings, batch)
     sample = recovery.sample(originals, FaceArchive(output))
     if sample is not None:
-        run.picture("attempts", sample)
+        run.log_image("attempts", sample)
 
 
 if __name__ == "__main__":
