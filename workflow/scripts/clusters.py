@@ -14,7 +14,7 @@ def work(run) -> None:
     figure = reference.load(given.declared, context.latent_stand_ins)
     seeds = [face_tables.read_features(path) for path in given.features]
     clusters.clusters(figure, seeds, skip_reasons(given.skipped), context, given.outputs)
-    run.artifact(given.outputs[0])
+    run.log_artifact(given.outputs[0])
 
 
 if __name__ == "__main__":

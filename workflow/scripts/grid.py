@@ -28,7 +28,7 @@ def work(run) -> None:
     private = any(sharing.is_private(path, given.private.split()) for path in given.inputs)
     images = figures.GridArchives(FaceArchive(given.faces), derived, attempts, distances, private)
     figures.grid(figure, images, skip_reasons(given.skipped), context, given.outputs)
-    run.artifact(given.outputs[0])
+    run.log_artifact(given.outputs[0])
 
 
 if __name__ == "__main__":
