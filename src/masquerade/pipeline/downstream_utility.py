@@ -1,4 +1,4 @@
-"""The utility twins: two networks learn from anonymized pictures and are tested on clear ones.
+"""Downstream utility: two networks learn from anonymized images and are tested on unprotected ones.
 
 They show what anonymized pictures are still good for (Klomp et al. 2021, arXiv:2104.11721). One network finds
 landmarks, the other one finds the box of a face. Both learn from the anonymized pictures of the attackers' people, with
@@ -99,8 +99,8 @@ def learn_and_test(
     known = _find_usable(points, corners)
     if not known.any():
         raise ProtocolError(
-            f"{originals.path}: {len(rows)} usable test pictures, and 0 of them have the 68 landmarks that the twins "
-            "are tested on. Rendered faces have them: take this dataset out of the cells of the twins."
+            f"{originals.path}: {len(rows)} usable test pictures, and 0 of them have the 68 landmarks on which the "
+            "networks are tested. Rendered faces have them: take this dataset out of informed.cells."
         )
     landmarks = _adapt_settings(landmarks, settings)
     seed = seeding.derive_seed(seed, "twins")
@@ -114,7 +114,7 @@ def learn_and_test(
 
 
 def _adapt_settings(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSettings:
-    """The settings of the backbone with the values of the twin."""
+    """The settings of the backbone with the values of this protocol."""
     rate = {"kernel_rate": settings.small_scale.landmark_kernel_rate}
     values = {
         "input_size": settings.landmark_size, "widths": settings.landmark_widths,
@@ -138,7 +138,7 @@ def _select_training(originals: FaceArchive, anonymized: FaceArchive, most: int)
     if known.sum() < FEWEST:
         raise ProtocolError(
             f"{anonymized.path} has {len(rows)} usable pictures of the attackers' people; {known.sum()} of them have "
-            f"an original with 68 landmarks. The twins need at least {FEWEST}: see the reasons of the refusals, or "
+            f"an original with 68 landmarks. The networks need at least {FEWEST}: see the reasons of the refusals, or "
             "raise informed.people or informed.pictures."
         )
     chosen = rows[known].head(most or None)
