@@ -93,7 +93,7 @@ class TestFigure:
 
     def test_panel_shows_the_number_of_faces_and_the_silhouettes(self, tmp_path, monkeypatch):
         drawn = []
-        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
         clusters.clusters(declared(tmp_path), [cell()], {}, CONTEXT, [])
         identity, gender = (ax.get_xlabel() for ax in drawn[0].axes[:2])
         assert "of 18 faces" in identity
@@ -112,7 +112,7 @@ class TestFigure:
 
     def test_panel_of_a_skipped_cell_shows_the_reason(self, tmp_path, monkeypatch):
         drawn = []
-        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
         why = {("drawn", "ours", "default"): "ours is not built yet"}
         clusters.clusters(declared(tmp_path), [], why, CONTEXT, [])
         assert [ax.texts[0].get_text() for ax in drawn[0].axes[:2]] == ["ours is not built yet"] * 2
@@ -124,7 +124,7 @@ class TestFigure:
         rows, facts = cell()
         rows["features.gender"] = [np.zeros(5, np.float32)] * len(rows)
         drawn = []
-        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
         clusters.clusters(declared(tmp_path), [(rows, facts)], {}, CONTEXT, [])
         panel = drawn[0].axes[1]
         assert panel.texts[0].get_text() == "all faces have the same feature"
@@ -139,7 +139,7 @@ class TestFigure:
 
     def test_panel_of_an_attribute_that_the_faces_lack_says_so(self, tmp_path, monkeypatch):
         drawn = []
-        monkeypatch.setattr(clusters.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
         rows, facts = cell()
         clusters.clusters(declared(tmp_path), [(rows.drop(columns="attribute.Male"), facts)], {}, CONTEXT, [])
         people, gender = drawn[0].axes[:2]

@@ -179,7 +179,7 @@ class TestTradeoffs:
 
     def drawn(self, tmp_path, monkeypatch, cells):
         drawings = []
-        monkeypatch.setattr(tradeoffs.canvas, "save", lambda drawing, *_, **__: drawings.append(drawing))
+        monkeypatch.setattr(tradeoffs.canvas, "save_drawing", lambda drawing, *_, **__: drawings.append(drawing))
         tradeoffs.tradeoff(self.figure(tmp_path), cells, SKIPPED, CONTEXT, [])
         return drawings[0]
 
@@ -257,7 +257,7 @@ class TestGrids:
 
     def test_no_image_of_a_private_dataset_is_drawn_and_the_notes_say_why(self, tmp_path, pictures, monkeypatch):
         drawn = []
-        monkeypatch.setattr(figures.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        monkeypatch.setattr(figures.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
         figure = reference.load(written(tmp_path, GRID, "figure6"))
         for private in (False, True):
             figures.grid(figure, figures.GridArchives(*pictures, private=private), SKIPPED, CONTEXT, [])
@@ -266,7 +266,7 @@ class TestGrids:
 
     def test_a_column_without_any_picture_is_named_in_the_notes_with_its_reason(self, tmp_path, pictures, monkeypatch):
         drawn = []
-        monkeypatch.setattr(figures.canvas, "save", lambda drawing, *_, **__: drawn.append(drawing))
+        monkeypatch.setattr(figures.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
         figures.grid(
             reference.load(written(tmp_path, GRID, "figure6")), figures.GridArchives(*pictures), SKIPPED, CONTEXT, []
         )
