@@ -47,7 +47,7 @@ class AttributeClassifier(TrainedJudge):
 
     name = "attribute_classifier"
     title = "classifier of attributes"
-    source = "backbones/attribute_classifier.py"
+    source = "backbones/attribute_classifier/"
     needs = ("attribute_classifier",)
     quantities = {name.lower(): () for name in ATTRIBUTES}
 
