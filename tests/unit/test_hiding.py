@@ -197,7 +197,7 @@ class TestNothingOfAHeadIsLeft:
         old = composition.face_mask(points, photograph.shape)
         assert (old & hiding.draw_mask(self.HEADS, photograph.shape)).any(), "a disc lies over a part of the face"
         other = self._noise_in(photograph, hiding.draw_mask(self.HEADS, photograph.shape) | old)
-        first, second = (whole_photographs._finished(each, [face], self.HEADS) for each in (photograph, other))
+        first, second = (whole_photographs._compose(each, [face], self.HEADS) for each in (photograph, other))
         np.testing.assert_array_equal(first.picture, second.picture)
 
     def test_a_photograph_that_is_one_head_is_gray(self):
