@@ -73,9 +73,9 @@ class Repository:
 
     def _out_of_date(self) -> list[list[str]]:
         program = (
-            "import json; from masquerade.lineage.snakemake_internals import graph\n"
+            "import json; from masquerade.lineage.snakemake_internals import plan_jobs\n"
             "names = [['-'.join([job.rule.name, *map(str, job.wildcards_dict.values())]).replace('.', '_'),\n"
-            "          str(job.output[0])] for job in graph()[1]]\n"
+            "          str(job.output[0])] for job in plan_jobs()[1]]\n"
             "print('JOBS', json.dumps(names))"
         )
         output = self.run(sys.executable, "-c", program)

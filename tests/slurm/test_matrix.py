@@ -29,8 +29,8 @@ def test_every_rule_and_every_method_of_the_whole_matrix_is_built(built_once, fr
 
 def test_matrix_is_built_by_the_literal_command(built_once, cluster):
     graph = (
-        "import json; from masquerade.lineage.snakemake_internals import graph\n"
-        "jobs, stale = graph()\n"
+        "import json; from masquerade.lineage.snakemake_internals import plan_jobs\n"
+        "jobs, stale = plan_jobs()\n"
         "print('JOBS', json.dumps([len(jobs), len(stale), sorted(str(f) for job in jobs for f in job.output)]))"
     )
     output = built_once.run("python", "-c", graph)
