@@ -112,7 +112,7 @@ def backbone(**changes):
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_classifier_learns_the_attributes_of_the_pictures(job, optimizer):
-    curve, learning = kit.Curve(), backbone(steps=80, optimizer=optimizer)
+    curve, learning = kit.Curve(), backbone(steps=80, small_scale={"optimizer": optimizer})
     learning.train(job(log=curve))
     assert curve.of("loss")[-1] < 0.8 * curve[0]["loss"]
     figures = learning.quality(job())
