@@ -267,7 +267,7 @@ class TestPage:
         assert "evasion" not in claims_page.markdown(judged, ONE)
         tree = declared(tmp_path, {"name": "poisons", "than": [side("default", "fawkes")]})
         text = claims_page.markdown(verdicts.judge(tree, [cell("a", 0.9)], {}, ONE), ONE)
-        assert "- fawkes: evasion. The method is made for pictures that a recognizer enrols" in text
+        assert "- fawkes: evasion. The method is made for images that a recognizer enrols" in text
 
     def test_the_page_marks_every_compared_stand_in_and_says_what_runs(self, judged):
         plain = claims_page.markdown(judged, ONE)
