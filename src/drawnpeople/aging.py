@@ -64,7 +64,13 @@ def creases() -> np.ndarray:
             jitter = draw.uniform(-0.5, 0.5, (len(course), 2))
             places = (np.array(course) + jitter) * np.array([side, 1.0]) / 1000.0
             _carve(
-                x, z, _smooth(places), width / 1000.0, depth / 1000.0, bulge * side, GROUPS.index(group), height, dark
+                (x, z),
+                _smooth(places),
+                width / 1000.0,
+                depth / 1000.0,
+                bulge * side,
+                height[GROUPS.index(group)],
+                dark[GROUPS.index(group)],
             )
     layers = []
     for one, deep in zip(height, dark, strict=True):
@@ -80,8 +86,12 @@ def _smooth(course: np.ndarray) -> np.ndarray:
     return course
 
 
-def _carve(x, z, course, width, depth, bulge, group, height, dark) -> None:
-    """Add a crease to ``height`` (metres) and ``dark`` of its group. It is shallow at both ends."""
+def _carve(grid, course, width, depth, bulge, height, dark) -> None:
+    """Add a crease to ``height`` (metres) and ``dark`` of its group, both (ROWS, COLUMNS). It is shallow at both ends.
+
+    ``grid``: x and z of each cell.
+    """
+    x, z = grid
     reach = 3.2 * width
     low, high = course.min(0) - reach, course.max(0) + reach
     i0, i1 = (min(max(int((v - LOW) / CELL), 0), ROWS) for v in (low[1], high[1]))
@@ -101,9 +111,9 @@ def _carve(x, z, course, width, depth, bulge, group, height, dark) -> None:
     ends = np.clip(4.0 * along * (1.0 - along) * 1.4, 0.0, 1.0)
     valley = np.clip(1.0 - (best / width) ** 2, 0.0, 1.0) ** 2
     part = np.clip(1.0 - ((best - 1.5 * width) / (1.5 * width)) ** 2, 0.0, 1.0) ** 2
-    height[group, i0:i1, j0:j1] += depth * ends * (bulge * part * across - valley)
+    height[i0:i1, j0:j1] += depth * ends * (bulge * part * across - valley)
     deep = np.clip(depth / 0.0015 * ends * valley, 0.0, 1.0)
-    dark[group, i0:i1, j0:j1] = np.maximum(dark[group, i0:i1, j0:j1], deep)
+    dark[i0:i1, j0:j1] = np.maximum(dark[i0:i1, j0:j1], deep)
 
 
 def _slope(height: np.ndarray, axis: int) -> np.ndarray:
@@ -111,14 +121,14 @@ def _slope(height: np.ndarray, axis: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=1024)
-def _own(texture: int) -> tuple[float, ...]:
+def _draw_factors(texture: int) -> tuple[float, ...]:
     """A person's factors on the depths of the groups."""
     return tuple(generator(texture, "creases").uniform(0.75, 1.3, len(GROUPS)))
 
 
 def depths(wrinkles: float, bags: float, smile: float, makeup: float, texture: int) -> np.ndarray:
     """How deep the creases of each group are, float32 (len(GROUPS),); 1 is the deep crease of an old face."""
-    own = _own(texture)
+    own = _draw_factors(texture)
     soft = 1.0 - 0.15 * makeup
     each = (
         0.06 + 1.35 * wrinkles + 0.25 * smile,

@@ -35,7 +35,7 @@ def attributes(person: Person, shot: Shot, body: "Body") -> dict[str, bool]:
     """
     p, s, m = person, shot, body.measured
     return {
-        **_described(p, s),
+        **_describe(p, s),
         "Bags_Under_Eyes": p.eye_bags > 0.45,
         "Big_Lips": m["lips_height"] > 0.375,
         "Big_Nose": m["nose_width"] > 0.62,
@@ -53,7 +53,7 @@ def attributes(person: Person, shot: Shot, body: "Body") -> dict[str, bool]:
     }
 
 
-def _described(p: Person, s: Shot) -> dict[str, bool]:
+def _describe(p: Person, s: Shot) -> dict[str, bool]:
     """The attributes of which captions speak; none needs a measure of the body."""
     shows = p.style != "bald" and not (s.hat and p.style in HIDDEN_BY_HATS)
     gray = p.gray > 0.5 and shows
@@ -103,7 +103,7 @@ def caption(person: Person, shot: Shot, formal: bool = False) -> str:
     makeup, and "gray" in place of "grey".
     """
     p, s = person, shot
-    known = _described(p, s)
+    known = _describe(p, s)
     if formal:
         who = ("male" if p.male else "female") + " person"
     else:

@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from drawnpeople.person import Person
 from drawnpeople.seeding import generator
 from drawnpeople.shape import Body
 from drawnpeople.shot import Shot
-from drawnpeople.things import Thing, circle, cosine, fitted, sheet, sine, surface
+from drawnpeople.things import Thing, circle, cosine, fit, sheet, sine, surface
 
 F = np.float32
 COLLARS = ("crew", "vee", "shirt", "turtle", "jacket")
@@ -49,7 +50,7 @@ class Garment:
         if self.collar == "vee":
             edge = edge - front * F(1.7) * np.clip(F(0.055) - x, F(0), F(0.06))
         elif self.collar in ("shirt", "jacket"):
-            open_ = F(0.4) if self._buttoned() else F(1.5)
+            open_ = F(0.4) if self._has_buttons() else F(1.5)
             edge = edge - front * open_ * np.clip(F(0.045) - x, F(0), F(0.05))
         elif self.collar == "turtle":
             edge = F(0.600) + F(0.30) * (y + F(0.07))
@@ -65,7 +66,7 @@ class Garment:
         self._dye(points, both, kind, COLLARS.index(self.collar), out)
         return out
 
-    def dyed(self, points: np.ndarray, color: np.ndarray) -> np.ndarray:
+    def dye(self, points: np.ndarray, color: np.ndarray) -> np.ndarray:
         """As `color`, for the vertices of a collar of one color."""
         out = np.empty((len(points), 3), F)
         both = np.stack([color, self.colors[1], color]).astype(F)
@@ -74,9 +75,10 @@ class Garment:
         return out
 
     def _dye(self, points: np.ndarray, colors: np.ndarray, kind: int, collar: int, out: np.ndarray) -> None:
-        _dye(points, colors, kind, self.width, self.upright, self.folds, self.grain, self.deep, collar, out)
+        fabric = Fabric(kind, self.width, self.upright, self.folds, self.grain, self.deep, collar)
+        _dye(points, colors, fabric, out)
 
-    def _buttoned(self) -> bool:
+    def _has_buttons(self) -> bool:
         return self.collar == "jacket" and self.tie
 
 
@@ -89,13 +91,13 @@ def things(person: Person, shot: Shot, body: Body) -> list[Thing]:
     """Collars, lapels and ties of the garment."""
     worn = Garment(shot)
     main, second = worn.colors
-    buttoned = worn._buttoned()
+    buttoned = worn._has_buttons()
     if worn.collar == "turtle":
         return [_thing(body, worn, *_roll(), main)]
     if worn.collar in ("crew", "vee"):
         return [_thing(body, worn, *_band(worn.collar, round(worn.loose, 3)), main * F(0.93))]
     color = main if worn.collar == "shirt" else worn.shirt
-    parts = [_thing(body, worn, *_folded(buttoned), color)]
+    parts = [_thing(body, worn, *_fold(buttoned), color)]
     if worn.collar == "jacket":
         parts.append(_thing(body, worn, *_jacket(), main * F(0.95)))
         if worn.tie:
@@ -105,7 +107,7 @@ def things(person: Person, shot: Shot, body: Body) -> list[Thing]:
 
 def _thing(body: Body, worn: Garment, points: np.ndarray, triangles: np.ndarray, color: np.ndarray) -> Thing:
     flat = points.reshape(-1, 3)
-    return fitted(flat, body, triangles, worn.dyed(flat, color), 0.02, LABEL["cloth"], rigid=False)
+    return fit(flat, body, triangles, worn.dye(flat, color), 0.02, LABEL["cloth"], rigid=False)
 
 
 def _around(angles: np.ndarray, heights: np.ndarray, offsets: np.ndarray, most: float = 0.13) -> np.ndarray:
@@ -125,7 +127,7 @@ def _edge(angles: np.ndarray, front: float, side: float, back: float) -> np.ndar
 
 
 @cache
-def _folded(buttoned: bool) -> tuple[np.ndarray, np.ndarray]:
+def _fold(buttoned: bool) -> tuple[np.ndarray, np.ndarray]:
     """The collar of a shirt: it stands around the neck and folds over."""
     gap = 0.07 if buttoned else 0.42
     angles = circle(56, gap, 2 * math.pi - gap, closed=False)
@@ -214,15 +216,28 @@ def _tie(body: Body, worn: Garment, color: np.ndarray) -> Thing:
     stripe = (np.floor((points[..., 2] * F(70) + points[..., 0] * F(45)).astype(F)) % 2)[..., None]
     dye = main * (F(1.0) - F(0.35) * stripe * worn.grain)
     triangles = sheet(len(down), len(across), closed=False)
-    return fitted(points, body, triangles, dye.reshape(-1, 3), 0.06, LABEL["cloth"], rigid=False)
+    return fit(points, body, triangles, dye.reshape(-1, 3), 0.06, LABEL["cloth"], rigid=False)
+
+
+class Fabric(NamedTuple):
+    """What a kernel needs of a cloth: its pattern (of PATTERNS, of this width), folds, weave, collar (of COLLARS)."""
+
+    kind: int
+    width: F
+    upright: bool
+    folds: np.ndarray
+    grain: F
+    deep: F
+    collar: int
 
 
 @kernel
-def _dye(points, colors, kind, width, upright, folds, grain, deep, collar, out):
+def _dye(points, colors, fabric, out):
     """Fill out (N, 3): fabric with a pattern, folds and seams.
 
     ``colors`` (3, 3): main, second, and of the shirt below a jacket.
     """
+    kind, width, upright, folds, grain, deep, collar = fabric
     for i in range(points.shape[0]):
         x, y, z = points[i, 0], points[i, 1], points[i, 2]
         side = abs(x)

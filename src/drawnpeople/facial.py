@@ -1,5 +1,6 @@
 """Brows, beards and lashes: short hairs that follow the skin with the expression."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ def brows(person: Person, dense: float) -> list[Strands]:
         tint = person.hair * (0.13 - 0.10 * person.melanin) + linear([0.16, 0.14, 0.13])  # brows turn last
     else:
         tint = np.minimum(person.hair, linear([0.42, 0.30, 0.21])) * 0.8 + 0.2 * linear([0.14, 0.10, 0.08])
-    color = speckled(tint, len(keep), 0.15, draw)
+    color = vary_color(tint, len(keep), 0.15, draw)
     width = 0.00032 / (0.4 + 0.6 * dense)
     made = []
     for name, side in (("l_brow", x < 0), ("r_brow", x >= 0)):
@@ -84,9 +85,9 @@ def beard(person: Person, dense: float) -> list[Strands]:
     way = np.stack([sideways, np.where(lip, 0, -0.15), np.where(lip, -0.75, -1.0)], 1)
     way = roots.unit(way + draw.normal(0, 0.16, way.shape) + plan.rise * normals)
     hairs = short(points, normals, way, length, plan.lift, 0.5, plan.points)
-    color = speckled(person.hair * 0.75, len(keep), 0.22, draw)
+    color = vary_color(person.hair * 0.75, len(keep), 0.22, draw)
     skin = table.triangles[keep], table.barycentric[keep]
-    return [bare("beard", -1, hairs, normals, skin, color, plan.width / share, shine=0.1)]
+    return [replace(bare("beard", -1, hairs, normals, skin, color, plan.width / share), shine=0.1)]
 
 
 def lashes(person: Person, dense: float) -> list[Strands]:
@@ -111,7 +112,7 @@ def lashes(person: Person, dense: float) -> list[Strands]:
     keep = start[:, 2] > np.where(start[:, 0] > 0, head.eyes[0, 2], head.eyes[1, 2])
     skin = picked[keep], shares[keep].astype(np.float32)
     color = np.repeat(LASH_COLOR[None], keep.sum(), 0)
-    return [bare("lash", -1, hairs[keep].astype(np.float32), way[keep], skin, color, 0.00028, shine=0.0)]
+    return [replace(bare("lash", -1, hairs[keep].astype(np.float32), way[keep], skin, color, 0.00028), shine=0.0)]
 
 
 def short(points, normals, way, length, lift, press, count) -> np.ndarray:
@@ -123,12 +124,12 @@ def short(points, normals, way, length, lift, press, count) -> np.ndarray:
     return hairs.astype(np.float32)
 
 
-def speckled(tint, count: int, amount: float, draw: np.random.Generator) -> np.ndarray:
+def vary_color(tint, count: int, amount: float, draw: np.random.Generator) -> np.ndarray:
     """Colors (count, 3) around a color."""
     return (np.asarray(tint, np.float64) * (1 + amount * draw.uniform(-1, 1, (count, 1)))).astype(np.float32)
 
 
-def bare(kind, label, hairs, normals, skin, color, width, shine=0.25) -> Strands:
+def bare(kind, label, hairs, normals, skin, color, width) -> Strands:
     """Hairs of the face: every hair is its own guide."""
     count, points = hairs.shape[:2]
     return Strands(
@@ -146,6 +147,6 @@ def bare(kind, label, hairs, normals, skin, color, width, shine=0.25) -> Strands
         clump=0.0,
         wave=(0.0, 0.03),
         phase=np.zeros(count, np.float32),
-        shine=shine,
+        shine=0.25,
         root_dark=0.0,
     )

@@ -53,7 +53,7 @@ def frame(shot: Shot, body: Body) -> Frame:
     along = np.linspace(-1.0, 1.0, 11)
     bridge = np.stack([along * inner, _curve(inner * along, 0) - 0.0015, 0.0030 + 0.0035 * (1.0 - along**2)], 1)
     front = np.concatenate([*rims, bridge]) + center
-    forward = float(_blocked(front.astype(F), body.neutral[_around_eyes()]))
+    forward = float(_measure_push(front.astype(F), body.neutral[_around_eyes()]))
     hinge = np.array([middle + wide * 0.99, _curve(middle + wide, 0.006), 0.0065])
     lines = [*rims, bridge]
     for k, side in enumerate((1.0, -1.0)):
@@ -98,7 +98,7 @@ def _around_eyes() -> np.ndarray:
 
 
 @kernel
-def _blocked(front, face):
+def _measure_push(front, face):
     """The largest forward step that a point of the frame needs for 1.5 mm of room, at most 2 cm."""
     need = F(-0.004)
     for i in range(len(front)):
@@ -136,16 +136,21 @@ def glaze(canvas, head: Head, light: Light) -> None:
     canvas.image *= F(1) - (F(0.35) * cover)[..., None]
     surface, number = (canvas.image, canvas.depth, canvas.label), LABEL["eye_g"]
     for points in flat[:2]:
-        _lens(*surface, points, light.key, light.sky, strength, slant, at, number)
+        _lens(surface, points, light.key, light.sky, (strength, slant, at), number)
     color, rows = np.asarray(shot.frame, F), light.rows
     for points, radii in zip(flat, made.radii, strict=True):
         cover.fill(0)
-        _tube(*surface, points, radii / metres, color, rows, made.metal, cover, number)
+        _tube(surface, points, radii / metres, (color, made.metal), rows, cover, number)
 
 
 @kernel
-def _lens(image, depth, label, rim, key, sky, strength, slant, at, number):
-    """A lens: it takes a little light away and mirrors a pale stripe of the window or lamp."""
+def _lens(surface, rim, key, sky, mirror, number):
+    """A lens: it takes a little light away and mirrors a pale stripe of the window or lamp.
+
+    ``surface``: image, depth and label. ``mirror``: strength, slant and place of the stripe.
+    """
+    image, depth, label = surface
+    strength, slant, at = mirror
     height, width = depth.shape
     count = len(rim) - 1
     left, right, upper, lower, z = F(1e9), F(-1e9), F(1e9), F(-1e9), F(0)
@@ -193,8 +198,13 @@ def _shadow(points, radii, depth, cover):
 
 
 @kernel
-def _tube(image, depth, label, points, radii, color, light, metal, cover, number):
-    """A tube along points (k, 3) with radii in samples, in front of what is further away."""
+def _tube(surface, points, radii, material, light, cover, number):
+    """A tube along points (k, 3) with radii in samples, in front of what is further away.
+
+    ``surface``: image, depth and label. ``material``: its color, and whether it is metal.
+    """
+    image, depth, label = surface
+    color, metal = material
     height, width = depth.shape
     for k in range(len(points) - 1):
         (ax, ay, az), (bx, by, bz) = points[k], points[k + 1]

@@ -112,8 +112,8 @@ def fall(combing, steps, points, distance, origin, cell):
                 path[done, c], side[done, c] = p[c], n[c]
             if p[2] < floor[s]:
                 break
-        _spaced(path, done, out[s])
-        _spaced(side, done, away[s])
+        _space_evenly(path, done, out[s])
+        _space_evenly(side, done, away[s])
     return out, away
 
 
@@ -159,7 +159,7 @@ def _stay_off_the_skin(p, e, n, missing):
 
 
 @kernel
-def _spaced(path, last, out):
+def _space_evenly(path, last, out):
     """Fill ``out`` (k, 3) with evenly spaced points of ``path`` up to its point number ``last``."""
     points = len(out)
     for k in range(points):

@@ -64,7 +64,7 @@ def scalp_hair(person: Person, dense: float = 1.0) -> list[Strands]:
     hair = bundle(person, plan, points, away, table.points[rows], draw, dense)
     if plan.knot is None:
         return [hair]
-    return [hair, gathered(person, plan, draw, dense)]
+    return [hair, gather(person, plan, draw, dense)]
 
 
 def waves(places: np.ndarray, texture: int) -> np.ndarray:
@@ -109,7 +109,7 @@ def bundle(person: Person, plan: Cut, points, away, at, draw: np.random.Generato
     )  # fmt: skip
 
 
-def gathered(person: Person, plan: Cut, draw: np.random.Generator, dense: float) -> Strands:
+def gather(person: Person, plan: Cut, draw: np.random.Generator, dense: float) -> Strands:
     """The bun, or the tail that falls from the knot."""
     make, count = (knots.bun, 700) if person.style == "bun" else (knots.tail, 900)
     if plan.knot is None:

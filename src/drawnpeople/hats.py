@@ -11,7 +11,7 @@ from drawnpeople.seeding import generator
 from drawnpeople.shape import Body, Head
 from drawnpeople.shot import Shot
 from drawnpeople.template import template
-from drawnpeople.things import Thing, circle, cosine, fitted, sheet, sine, surface
+from drawnpeople.things import Thing, circle, cosine, fit, sheet, sine, surface
 
 F = np.float32
 _MIDDLE = -0.055  # y of the middle of the skull on the template
@@ -42,16 +42,16 @@ def hat(shot: Shot, body: Body) -> list[Thing]:
     if shot.hat == "brimmed hat":  # felt and straw have muted colors
         color = F(0.55) * color + F(0.45) * color.mean(dtype=F)
     rng = generator(shot.texture, "hat")
-    parts = {"knitted hat": _knitted, "cap": _cap, "brimmed hat": _brimmed}[shot.hat]()
+    parts = {"knitted hat": _knit, "cap": _cap, "brimmed hat": _build_brim}[shot.hat]()
     second = color * F(rng.uniform(0.35, 0.8)) if rng.random() < 0.5 else color
     made = []
     for points, triangles, tone, share in parts:
         dye = (second + (color - second) * share[..., None]) * tone[..., None]
-        made.append(fitted(points, body, triangles, dye.reshape(-1, 3).astype(F), 0.03, LABEL["hat"], rigid=True))
+        made.append(fit(points, body, triangles, dye.reshape(-1, 3).astype(F), 0.03, LABEL["hat"], rigid=True))
     return made
 
 
-def tucked(strands: np.ndarray, head: Head) -> np.ndarray:
+def tuck(strands: np.ndarray, head: Head) -> np.ndarray:
     """Strands (s, k, 3) in the world of a picture, cut off where the hat of its shot hides them.
 
     The points below the hat move to the place where a strand comes out; a strand that does not moves out of sight.
@@ -122,7 +122,7 @@ def _shell(kind: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def _knitted():
+def _knit():
     """Ribs, and a cuff that is turned up."""
     rows = 20
     skull, out = _shell("knitted hat", rows)
@@ -177,7 +177,7 @@ def _cap():
 
 
 @cache
-def _brimmed():
+def _build_brim():
     """A crown with a ribbon, and a brim around it."""
     angles = circle(_COLUMNS)
     edge = _edge(angles, "brimmed hat")

@@ -51,12 +51,12 @@ class Light:
     def block(self, points: np.ndarray, triangles: np.ndarray) -> None:
         """Put a mesh with points (n, 3) into the map ``surface``: it throws a shadow."""
         numbers, shares = np.full((SIDE, SIDE), -1, np.int32), np.zeros((SIDE, SIDE, 3), F)
-        raster(self.seen(points), triangles, 0, numbers, shares, self.surface)
+        raster(self.project(points), triangles, 0, numbers, shares, self.surface)
 
-    def seen(self, points: np.ndarray) -> np.ndarray:
+    def project(self, points: np.ndarray) -> np.ndarray:
         """Points (..., 3) in the maps: column and row in texels, and depth in metres."""
         out = np.empty(points.shape, F)
-        _seen(
+        _project(
             np.ascontiguousarray(points, F).reshape(-1, 3),
             self._axes,
             self.middle,
@@ -69,12 +69,12 @@ class Light:
     def shade_with(self, strands: list[np.ndarray]) -> None:
         """Put the points (..., 3) of hair into the map ``hair``."""
         for points in strands:
-            _splat(self.seen(points).reshape(-1, 3), self.hair)
+            _splat(self.project(points).reshape(-1, 3), self.hair)
         self.hair = blur(self.hair, 0.8)
 
 
 @kernel
-def _seen(points, axes, middle, scale, half, out):
+def _project(points, axes, middle, scale, half, out):
     for i in range(points.shape[0]):
         x, y, z = points[i, 0] - middle[0], points[i, 1] - middle[1], points[i, 2] - middle[2]
         for k in range(3):
@@ -93,7 +93,7 @@ def _splat(seen, depth):
 
 
 @kernel
-def shadowed(x, y, z, surface, hair):
+def measure_shadow(x, y, z, surface, hair):
     """At a point of the maps: share of eight nearby texels that the key light reaches, and metres of hair before it."""
     side = surface.shape[0]
     lit, deep = F(0), F(0)

@@ -225,7 +225,7 @@ def occlude(image: np.ndarray, label: np.ndarray, shot: Shot, camera, head) -> N
     aim = np.asarray(shot.light, F)
     reach = 0.016 / max(0.3, -float(aim[1])) * float(scale)
     dx, dy = round(-float(aim[0]) * reach), round(float(aim[2]) * reach)
-    shade = _soft(_shifted(cover, dx, dy), 0.007 * float(scale))
+    shade = _soft(_shift(cover, dx, dy), 0.007 * float(scale))
     image *= F(1) - F(0.55) * (shade * np.where(label > 0, F(1), F(0)))[..., None]
     four = np.stack([aim, np.asarray(shot.key, F), np.asarray(shot.sky, F), np.asarray(shot.ground, F)])
     light_up(image, cover, fields, np.array(model.materials, F), four, scale)
@@ -242,7 +242,7 @@ def _soft(field: np.ndarray, sigma: float) -> np.ndarray:
     return np.clip(enlarge(blur(small, sigma / block)[..., None], n, n)[..., 0], 0, 1)
 
 
-def _shifted(field: np.ndarray, dx: int, dy: int) -> np.ndarray:
+def _shift(field: np.ndarray, dx: int, dy: int) -> np.ndarray:
     """The field (n, n), moved to the right and down; what comes in is 0."""
     n = len(field)
     out = np.zeros_like(field)

@@ -71,14 +71,14 @@ def draw(figure: Figure, shot: Shot, size: int, supersampling: int = 2) -> Drawi
     canvas = Canvas(places.background(shot, n), np.full((n, n), EMPTY, F))
     light = Light(shot, head, base.triangles[: base.solid])
     carried = [(one, strands.carry(one, head)) for one in grown]
-    carried = [(one, props.tucked(points, head) if one.kind == "hair" else points) for one, points in carried]
+    carried = [(one, props.tuck(points, head) if one.kind == "hair" else points) for one, points in carried]
     light.shade_with([points for one, points in carried if one.kind == "hair"])
     things = props.things(person, shot, figure.body) + clothes.things(person, shot, figure.body)
     for thing in things:
         light.block(head.carry_thing(thing), thing.triangles)
     _surfaces(canvas, head, light, things, garment, cover)
     for one, points in carried:
-        colors = strands.lit(one, points, head, light)
+        colors = strands.shade_strands(one, points, head, light)
         strands.lay(canvas, one, head.camera.project(points), colors, head.camera.metres)
     props.glaze(canvas, head, light)
     props.occlude(canvas.image, canvas.label, shot, head.camera, head)

@@ -28,8 +28,8 @@ def sample_person(rng: np.random.Generator) -> Person:
     age = _age(rng)
     old = min(max((age - 40.0) / 40.0, 0.0), 1.15)
     ancestry = _ancestry(rng)
-    muscle = _clipped(rng, 0.52 if male else 0.42, 0.14, 0.05, 0.95)
-    weight = _clipped(rng, 0.47 + 0.04 * old, 0.17, 0.08, 0.98)
+    muscle = _clip(rng, 0.52 if male else 0.42, 0.14, 0.05, 0.95)
+    weight = _clip(rng, 0.47 + 0.04 * old, 0.17, 0.08, 0.98)
     local = sample_features(rng, male, old, float(ancestry[0]), template().local_names)
     skin = _skin(rng, male, age, old, ancestry)
     fair = _fair(ancestry, skin["melanin"])
@@ -52,7 +52,7 @@ def sample_person(rng: np.random.Generator) -> Person:
     )
 
 
-def _clipped(rng: np.random.Generator, mean: float, deviation: float, low: float, high: float) -> float:
+def _clip(rng: np.random.Generator, mean: float, deviation: float, low: float, high: float) -> float:
     return float(np.clip(rng.normal(mean, deviation), low, high))
 
 
@@ -85,18 +85,18 @@ def _ancestry(rng: np.random.Generator) -> np.ndarray:
 
 def _skin(rng: np.random.Generator, male: bool, age: float, old: float, ancestry: np.ndarray) -> dict[str, Any]:
     african, asian, caucasian = (float(share) for share in ancestry)
-    melanin = _clipped(rng, 0.80 * african + 0.31 * asian + 0.17 * caucasian, 0.10, 0.02, 0.98)
+    melanin = _clip(rng, 0.80 * african + 0.31 * asian + 0.17 * caucasian, 0.10, 0.02, 0.98)
     pale = min(max(1.0 - melanin / 0.35, 0.0), 1.0)
     lines = 1.15 * old + 0.16 * min(max((age - 25.0) / 20.0, 0.0), 1.0)
     return {
         "melanin": melanin,
-        "rosy": _clipped(rng, 0.38 + 0.20 * pale, 0.20, 0.0, 1.0),
+        "rosy": _clip(rng, 0.38 + 0.20 * pale, 0.20, 0.0, 1.0),
         "freckles": float(np.clip(rng.normal(-0.35, 0.55), 0.0, 1.0)) * pale,
         "wrinkles": float(np.clip(lines * rng.uniform(0.75, 1.25) + rng.uniform(0.0, 0.06), 0.0, 1.0)),
-        "eye_bags": _clipped(rng, 0.18 + 0.42 * old + 0.05 * male, 0.20, 0.0, 1.0),
-        "gloss": _clipped(rng, 0.15 - 0.04 * old, 0.04, 0.05, 0.26),
+        "eye_bags": _clip(rng, 0.18 + 0.42 * old + 0.05 * male, 0.20, 0.0, 1.0),
+        "gloss": _clip(rng, 0.15 - 0.04 * old, 0.04, 0.05, 0.26),
         "moles": _moles(rng),
-        "lip_red": _clipped(rng, 0.52 if male else 0.66, 0.13, 0.1, 1.0),
+        "lip_red": _clip(rng, 0.52 if male else 0.66, 0.13, 0.1, 1.0),
     }
 
 
@@ -144,7 +144,7 @@ def _hair(
         "length": float(rng.uniform(0.75, 1.30)),
         "recede": float(min(loss, 0.034)) * (1.0 if male else 0.15),
         "part": float(rng.choice([-1.0, 1.0]) * rng.uniform(0.0, 0.035)),
-        "dense": _clipped(rng, 1.0 - 0.18 * old, 0.12, 0.55, 1.3),
+        "dense": _clip(rng, 1.0 - 0.18 * old, 0.12, 0.55, 1.3),
     }
 
 
@@ -209,9 +209,9 @@ def _iris(rng: np.random.Generator, fair: float, hair_name: str) -> np.ndarray:
 
 def _brows(rng: np.random.Generator, male: bool, old: float) -> dict[str, Any]:
     return {
-        "brow_dense": _clipped(rng, (1.00 if male else 0.66) - 0.16 * old, 0.17, 0.40, 1.30),
-        "brow_height": _clipped(rng, 0.0004 if male else 0.0016, 0.0011, -0.0022, 0.0035),
-        "brow_arch": _clipped(rng, 0.28 if male else 0.60, 0.20, 0.0, 1.0),
+        "brow_dense": _clip(rng, (1.00 if male else 0.66) - 0.16 * old, 0.17, 0.40, 1.30),
+        "brow_height": _clip(rng, 0.0004 if male else 0.0016, 0.0011, -0.0022, 0.0035),
+        "brow_arch": _clip(rng, 0.28 if male else 0.60, 0.20, 0.0, 1.0),
     }
 
 

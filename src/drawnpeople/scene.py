@@ -86,8 +86,9 @@ class Scene:
         block[:, 0], block[:, 1:13] = 0.0, corners.reshape(-1, 12)
         self._many(block, near, far, alpha, soft)
 
-    def panel(self, x0, x1, z0, z1, y, top, bottom=None, alpha=1.0, soft=0.5) -> None:
-        """An upright rectangle that faces the camera at depth ``y``."""
+    def panel(self, box, y, top, bottom=None, alpha=1.0, soft=0.5) -> None:
+        """An upright rectangle (left, right, lower, upper) that faces the camera at depth ``y``."""
+        x0, x1, z0, z1 = box
         self.quad(((x0, y, z1), (x1, y, z1), (x1, y, z0), (x0, y, z0)), top, bottom, alpha, soft)
 
     def panels(self, x0, x1, z0, z1, y, top, bottom) -> None:
@@ -96,15 +97,17 @@ class Scene:
         corners = np.stack([x0, y, z1, x1, y, z1, x1, y, z0, x0, y, z0], 1).reshape(-1, 4, 3)
         self.quads(corners, top, bottom)
 
-    def ball(self, x, y, z, wide, high, top, bottom=None, alpha=1.0, soft=0.5) -> None:
+    def ball(self, center, radii, top, bottom=None, alpha=1.0, soft=0.5) -> None:
         """An ellipse that faces the camera; ``soft`` is the width of its edge in hundredths of the picture."""
+        (x, y, z), (wide, high) = center, radii
         bottom = top if bottom is None else bottom
         self.single.append((1.0, x, y, z, wide, high, 0, 0, 0, 0, 0, 0, 0, *top, *bottom, alpha, soft))
 
     def balls(
-        self, x, y, z, wide, high, top, bottom, alpha: np.ndarray | float = 1.0, soft: np.ndarray | float = 0.5
+        self, center, radii, top, bottom, alpha: np.ndarray | float = 1.0, soft: np.ndarray | float = 0.5
     ) -> None:
-        """Many ellipses: arrays (k,) or numbers, colors (k, 3) or (3,)."""
+        """Many ellipses: x, y, z and both radii are arrays (k,) or numbers, colors (k, 3) or (3,)."""
+        (x, y, z), (wide, high) = center, radii
         block = np.zeros((len(x), 21), np.float32)
         block[:, 0], block[:, 1], block[:, 2], block[:, 3], block[:, 4], block[:, 5] = 1.0, x, y, z, wide, high
         self._many(block, top, bottom, alpha, soft)
@@ -171,8 +174,9 @@ class Wall:
         x, y = self.origin
         return x + along * self.cos + out * self.sin, max(y + along * self.sin - out * self.cos, 0.25), up
 
-    def patch(self, a0, a1, z0, z1, top, bottom=None, alpha=1.0, soft=0.5, out=0.0) -> None:
-        """A rectangle on the wall."""
+    def patch(self, box, top, bottom=None, alpha=1.0, soft=0.5, out=0.0) -> None:
+        """A rectangle (left, right, lower, upper) on the wall."""
+        a0, a1, z0, z1 = box
         corners = (self.at(a0, z1, out), self.at(a1, z1, out), self.at(a1, z0, out), self.at(a0, z0, out))
         self.scene.quad(corners, top, bottom, alpha, soft)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from drawnpeople.kernels import blur, exp32, kernel, log32, pow32
-from drawnpeople.light import Light, shadowed
+from drawnpeople.light import Light, measure_shadow
 from drawnpeople.template import EYE, MOUTH, SKIN, TEETH
 from drawnpeople.visible import Visible
 
@@ -31,7 +31,7 @@ def illuminate(visible, seen, light, maps, camera, irradiance, mirrored):
         vx, vy, vz = vx * r, vy * r, vz * r
         lx, ly, lz = light[0, 0], light[0, 1], light[0, 2]
         facing = nx * lx + ny * ly + nz * lz
-        open_, deep = shadowed(seen[i, 0], seen[i, 1], seen[i, 2], maps[0], maps[1])
+        open_, deep = measure_shadow(seen[i, 0], seen[i, 1], seen[i, 2], maps[0], maps[1])
         through = exp32(-deep / F(0.05))
         ao = occlusion[i]
         if kind == TEETH:
@@ -101,7 +101,7 @@ def shade(visible: Visible, light: Light, camera, metres: float, at, side: int) 
     ``camera`` (3,): its place. ``metres``: size of a sample at the face.
     """
     irradiance, mirrored = np.empty(visible.points.shape, F), np.empty(visible.points.shape, F)
-    illuminate(visible, light.seen(visible.points), light.rows, light.maps, camera, irradiance, mirrored)
+    illuminate(visible, light.project(visible.points), light.rows, light.maps, camera, irradiance, mirrored)
     skin = visible.material == SKIN
     if SCATTER[0] / metres > 0.35 and skin.any():
         places = at[skin]

@@ -1,4 +1,4 @@
-"""A sheet of drawn people, for whoever wants to look at them."""
+"""A sheet of rendered faces, for whoever wants to look at them."""
 
 import numpy as np
 

@@ -84,9 +84,9 @@ RANGES = {
 """Largest value of each field of `Conditions`; the least is 0."""
 
 STUDIO = Conditions(yaw=9.0, pitch=5.0, roll=2.0, jitter=0.01, light=0.3, noise=0.01, blur=0.0, occlusion=0.0)
-"""Near-frontal pictures in soft light, as params.yaml has them for synthetic_hq."""
+"""Near-frontal pictures in soft light, those of synthetic_hq."""
 WILD = Conditions(yaw=15.0, pitch=8.0, roll=4.0, jitter=0.02, light=0.8, noise=0.04, blur=0.01, occlusion=0.15)
-"""Strong pose and light, as params.yaml has them for synthetic_wild, and more objects before the face."""
+"""Strong pose and light, those of synthetic_wild with more objects before the face."""
 
 
 def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions) -> Shot:

@@ -17,7 +17,7 @@ def fade(x):
 
 
 @kernel
-def turned(vectors, turn):
+def rotate(vectors, turn):
     """Vectors (g, k, 3) times the rotation ``turn`` (3, 3)."""
     out = np.empty_like(vectors)
     for g in range(vectors.shape[0]):
@@ -29,8 +29,9 @@ def turned(vectors, turn):
 
 
 @kernel
-def spread(guides, normals, parent, offset, reach, clump, radius, wave, phase):
-    """Strands (s, k, 3) beside their guides (g, k, 3)."""
+def spread(guides, normals, parent, offset, reach, curl, phase):
+    """Strands (s, k, 3) beside their guides (g, k, 3). ``curl``: clump, and radius and length of the wave."""
+    clump, radius, wave = curl
     count, points = len(parent), guides.shape[1]
     out = np.empty((count, points, 3), np.float32)
     total = np.zeros(len(guides), np.float32)
@@ -90,8 +91,12 @@ def glint(sine2, power):
 
 
 @kernel
-def shade(h, normals, parent, tone, color, seen, maps, rows, shine, root_dark, is_hair):
-    """Colors (s, k, 3) of strands h; ``seen``: the same points in the depth ``maps`` of the light (`Light.rows`)."""
+def shade(h, normals, strands, lighting, gloss, is_hair):
+    """Colors (s, k, 3) of strands h. ``strands``: their parent, tone and color. ``gloss``: shine and darkness at roots.
+
+    ``lighting``: the same points in the depth maps of the light, these maps, and `Light.rows`.
+    """
+    (parent, tone, color), (seen, maps, rows), (shine, root_dark) = strands, lighting, gloss
     count, points = h.shape[0], h.shape[1]
     light, key, sky, ground = rows[0], rows[1], rows[2], rows[3]
     surface, hair = maps[0], maps[1]
@@ -167,12 +172,14 @@ def from_back(p):
 
 
 @kernel
-def paint(p, color, order, image, depth, cover, width, bias, deep):
+def paint(p, color, order, canvas, width, bias, deep):
     """Draws the segments of strands p in ``order`` into the image; ``cover`` grows towards 1.
 
     A strand of ``width`` samples lies over each sample with the share of it that it covers; it tapers to its tip. Where
     ``deep``, the depth of the picture becomes that of the strands wherever they cover more than half.
+    ``canvas``: image, depth and cover.
     """
+    image, depth, cover = canvas
     rows, columns = depth.shape
     parts = p.shape[1] - 1
     front = np.full(depth.shape, F(1e9)) if deep else np.empty((1, 1), np.float32)

@@ -39,21 +39,22 @@ def carry(strands: Strands, head) -> np.ndarray:
     """All strands in the world of a picture, (s, k, 3)."""
     guides = head.carry(strands.points, strands.roots)
     return kernels.spread(
-        np.ascontiguousarray(guides, np.float32), turned(strands, head), strands.parent, strands.offset, strands.reach,
-        np.float32(strands.clump), np.float32(strands.wave[0]), np.float32(strands.wave[1]), strands.phase,
+        np.ascontiguousarray(guides, np.float32), rotate(strands, head), strands.parent, strands.offset, strands.reach,
+        (np.float32(strands.clump), np.float32(strands.wave[0]), np.float32(strands.wave[1])), strands.phase,
     )  # fmt: skip
 
 
-def turned(strands: Strands, head) -> np.ndarray:
+def rotate(strands: Strands, head) -> np.ndarray:
     """The normals of the guides in the world of a picture."""
-    return kernels.turned(np.ascontiguousarray(strands.normals), np.asarray(head.turn, np.float32))
+    return kernels.rotate(np.ascontiguousarray(strands.normals), np.asarray(head.turn, np.float32))
 
 
-def lit(strands: Strands, carried: np.ndarray, head, light) -> np.ndarray:
+def shade_strands(strands: Strands, carried: np.ndarray, head, light) -> np.ndarray:
     """Colors (s, k, 3) of carried strands in linear light: Kajiya and Kay (1989) with two highlights."""
     return kernels.shade(
-        carried, turned(strands, head), strands.parent, strands.tone, strands.color, light.seen(carried),
-        light.maps, light.rows, np.float32(strands.shine), np.float32(strands.root_dark), strands.kind == "hair",
+        carried, rotate(strands, head), (strands.parent, strands.tone, strands.color),
+        (light.project(carried), light.maps, light.rows), (np.float32(strands.shine), np.float32(strands.root_dark)),
+        strands.kind == "hair",
     )  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def lay(canvas, strands: Strands, projected: np.ndarray, colors: np.ndarray, met
     """
     cover = np.zeros(canvas.depth.shape, np.float32)
     kernels.paint(
-        projected, colors, kernels.from_back(projected), canvas.image, canvas.depth, cover,
+        projected, colors, kernels.from_back(projected), (canvas.image, canvas.depth, cover),
         np.float32(strands.width / metres), np.float32(BIAS[strands.kind]), strands.kind == "hair",
     )  # fmt: skip
     if strands.label >= 0:

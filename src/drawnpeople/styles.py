@@ -78,12 +78,11 @@ def cut(person: Person, points: np.ndarray, normals: np.ndarray, draw: np.random
         cling=full(0.5), lift=full(0.002), length=full(0.03), floor=full(-1.0), clear=full(0.0), tuck=full(0.0),
         aim=vectors(count), aimed=np.zeros(count, bool),
     )  # fmt: skip
-    top = ramp(z, 0.768, 0.808)
     jitter = draw.normal(0, 1, (count, 3))
     u = draw.random(count)
     style = person.style
     if style in ("buzz", "short", "side"):
-        cropped(person, plan, points, normals, top, jitter, u, draw)
+        crop(person, plan, points, normals, jitter, u, draw)
     elif style == "afro":
         plan.start = plan.comb = normals + 0.45 * flat(unit(points - CROWN).astype(np.float64), normals) + 0.04 * jitter
         plan.gravity, plan.cling = full(0.0), full(0.0)
@@ -92,7 +91,7 @@ def cut(person: Person, points: np.ndarray, normals: np.ndarray, draw: np.random
         plan.volume, plan.stray, plan.ragged, plan.wave = 0.0, 0.004, 0.14, (0.0055, 0.0155)
         plan.shine, plan.root_dark, plan.split = 0.15, 0.6, False
     elif style in ("bun", "ponytail"):
-        gathered(person, plan, points, normals, jitter, u, draw)
+        gather(person, plan, points, normals, jitter, u, draw)
     else:
         flowing(person, plan, points, normals, jitter, u, draw)
     if style not in ("afro", "buzz") and person.curl > 0.15 and plan.wave[0] == 0.0:
@@ -106,10 +105,11 @@ def cut(person: Person, points: np.ndarray, normals: np.ndarray, draw: np.random
     return plan
 
 
-def cropped(person, plan, points, normals, top, jitter, u, draw) -> None:
+def crop(person, plan, points, normals, jitter, u, draw) -> None:
     """Short cuts: a crop that stands (buzz), swept forward, up or sideways on top (short), or from a parting (side)."""
     count = len(points)
     x, z = points[:, 0].astype(np.float64), points[:, 2].astype(np.float64)
+    top = ramp(z, 0.768, 0.808)
     out = unit(points - CROWN).astype(np.float64)  # away from the whorl
     down = vectors(count, y=0.35, z=-1.0)
     full = np.ones(count)
@@ -185,7 +185,7 @@ def flowing(person, plan, points, normals, jitter, u, draw) -> None:
         plan.lift[front] = 0.0030
 
 
-def gathered(person, plan, points, normals, jitter, u, draw) -> None:
+def gather(person, plan, points, normals, jitter, u, draw) -> None:
     """Hair drawn back over the head to a knot: a bun, or a ponytail that falls from it."""
     count = len(points)
     full = np.ones(count)

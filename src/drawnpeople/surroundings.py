@@ -58,14 +58,14 @@ def sample_light(rng: np.random.Generator, place: str, light: float) -> dict:
     ground = (0.26 + 0.14 * bounce) * (1.0 - 0.35 * light)
     return {
         "light": np.array([math.sin(azimuth) * across, -math.cos(azimuth) * across, math.sin(elevation)], np.float32),
-        "key": _tinted(key, warmth),
-        "sky": _tinted(sky, coolness),
+        "key": _tint(key, warmth),
+        "sky": _tint(sky, coolness),
         "ground": np.array(GROUND.get(place, (1.05, 1.0, 0.92)), np.float32) * np.float32(ground),
         "exposure": float(np.clip(1.0 + rng.normal(0.0, 0.05 + 0.10 * light), 0.7, 1.4)),
     }
 
 
-def _tinted(strength: float, warmth: float) -> np.ndarray:
+def _tint(strength: float, warmth: float) -> np.ndarray:
     return np.array([strength * (1.0 + warmth), strength, strength * (1.0 - warmth)], np.float32)
 
 

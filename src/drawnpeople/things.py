@@ -24,9 +24,7 @@ class Thing:
     label: int  # of LABEL
 
 
-def fitted(
-    points: np.ndarray, body: Body, triangles: np.ndarray, color, gloss: float, label: int, rigid: bool
-) -> Thing:
+def fit(points: np.ndarray, body: Body, triangles: np.ndarray, color, gloss: float, label: int, rigid: bool) -> Thing:
     """A thing with ``points`` (n, 3) on the template, on the person ``body``.
 
     ``rigid``: it turns with the head; otherwise it bends with the neck.

@@ -105,12 +105,12 @@ def test_hair_below_a_hat_is_cut_and_what_hangs_out_stays(figure, shot):
     middle = head.eyes.mean(0)
     inside = middle + np.array([[0, 0.06, 0.09], [0, 0.06, 0.085], [0, 0.07, 0.08]], F)
     hanging = middle + np.array([[0.07, 0.06, 0.09], [0.08, 0.06, 0.02], [0.08, 0.06, -0.05]], F)
-    cut = props.tucked(np.stack([inside, hanging]), head)
+    cut = props.tuck(np.stack([inside, hanging]), head)
     assert (cut[0, :, 2] < middle[2] - 5).all()
     np.testing.assert_array_equal(cut[1, 1:], hanging[1:])
     np.testing.assert_array_equal(cut[1, 0], hanging[1])
     bare = Head(figure.body, shot, 64)
-    np.testing.assert_array_equal(props.tucked(inside[None], bare), inside[None])
+    np.testing.assert_array_equal(props.tuck(inside[None], bare), inside[None])
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -156,7 +156,7 @@ def drawn(lines, width, color=0.0, on=None, bias=0.0):
     on, cover = on or canvas(), np.zeros((64, 64), F)
     colors = np.full(lines.shape, color, F)
     order = strand_kernels.from_back(lines)
-    strand_kernels.paint(lines, colors, order, on.image, on.depth, cover, F(width), F(bias), True)
+    strand_kernels.paint(lines, colors, order, (on.image, on.depth, cover), F(width), F(bias), True)
     return on, cover
 
 
@@ -189,7 +189,7 @@ def test_the_nearer_strand_is_in_front_whatever_the_order():
     both = np.concatenate([near, far])
     on, cover = canvas(), np.zeros((64, 64), F)
     colors = np.stack([np.full((9, 3), 0.2, F), np.full((9, 3), 0.8, F)])
-    strand_kernels.paint(both, colors, strand_kernels.from_back(both), on.image, on.depth, cover, F(2), F(0), True)
+    strand_kernels.paint(both, colors, strand_kernels.from_back(both), (on.image, on.depth, cover), F(2), F(0), True)
     assert on.image[20, 20, 0] == pytest.approx(0.2, abs=0.01)
     assert on.depth[20, 20] == pytest.approx(1.0)
 
