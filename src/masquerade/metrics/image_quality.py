@@ -69,9 +69,6 @@ class Mae(Metric):
         return of_pixels(evidence, "mae", LEVELS)
 
 
-LEVELS = 255.0
-
-
 class Mse(Metric):
     """Mean over faces, pixels and channels of (X - X')^2, in [0, 1]; lower is better.
 

@@ -26,7 +26,9 @@ PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, li
 SKIN = 1
 AT_ONCE = 512  # pictures of which the codes, and the weights of the pixels, are computed together
 KERNEL_RATE = 0.05  # largest learning rate of Muon in the first phase (ours)
-PARTS = 4.0  # extra weight of a pixel of brows, eyes, nose and mouth over one of the background; of skin: half of it
+PARTS_WEIGHT = (
+    4.0  # extra weight of a pixel of brows, eyes, nose and mouth over one of the background; of skin: half of it
+)
 OTHERS_RATE = 0.01  # learning rate of Adam, for all but the weights of convolutions and modulations
 PRIOR_RATE = 0.002  # learning rate of Adam, for the mapping network and its critic
 PRIOR = 256  # codes of a step with which the output of the mapping network is compared

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from masquerade.assets import random_face as package
 from masquerade.backbones.generator import GeneratorSettings, layouts, random_face
 from masquerade.backbones.generator.adversarial import Adversarial
-from masquerade.backbones.generator.reconstruction import PARTS, Examples, Reconstruction, linear_codes
+from masquerade.backbones.generator.reconstruction import PARTS_WEIGHT, Examples, Reconstruction, linear_codes
 from masquerade.backbones.generator.sharpening import Sharpening
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
@@ -54,7 +54,7 @@ class GeneratorTask(Phases):
         first, second, third = small.reconstruction, small.sharpening, params.adversarial
         if first.steps or second.steps:
             shared["linear"] = self.linear = linear_codes(generator)
-            examples = Examples(archive, part, pictures, generator, PARTS, self.linear, seed)
+            examples = Examples(archive, part, pictures, generator, PARTS_WEIGHT, self.linear, seed)
             if first.steps:
                 phases["reconstruction"] = first.steps, Reconstruction(first, generator, examples, params.mixed, seed)
             if second.steps:
