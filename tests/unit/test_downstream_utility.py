@@ -156,7 +156,6 @@ def test_detector_sees_the_same_views_of_the_test_pictures_for_every_seed(origin
 
     monkeypatch.setattr(downstream_utility, "evaluate_detections", noted)
     for seed in (0, 1):
-        downstream_utility.learn_and_test(
-            originals, copied, LANDMARKS, SHORT, tmp_path / f"{seed}", seed, 1, lambda *_: None
-        )
+        state = tmp_path / f"{seed}"
+        downstream_utility.learn_and_test(originals, copied, LANDMARKS, SHORT, state, seed, lambda *_: None)
     assert seen[0].equal(seen[1])

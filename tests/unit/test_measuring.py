@@ -249,7 +249,7 @@ def test_size_of_the_pictures_is_stored_and_required(source, derived, tmp_path):
     pq.write_table(
         pq.read_table(tmp_path / "m.parquet").replace_schema_metadata({"masquerade": "{}"}), tmp_path / "old"
     )
-    with pytest.raises(ArchiveError, match="does not give the size of its pictures"):
+    with pytest.raises(ArchiveError, match="does not give the size of its images"):
         face_tables.read_size(tmp_path / "old")
     with ArchiveWriter(tmp_path / "none.zip") as out:
         out.add(None, {"id": "d", "identity": "p", "split": "test", "source_id": "s0"} | REFUSED)

@@ -173,7 +173,7 @@ def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tm
         measuring.measure(tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", judges, source=source)
     files = (tmp_path / f"{name}.measured" for name in ("faces", "none", "attempts"))
     evidence = evaluation.evidence(
-        evaluation.CellFiles(**dict(zip(("source", "derived", "attempts"), files, strict=True))), "validation"
+        evaluation.CellFiles(**dict(zip(("source", "derived", "recoveries"), files, strict=True))), "validation"
     )
     assert evidence.recoveries is None
     assert evaluation.evaluate_attempts({}, evidence) == {}
