@@ -304,12 +304,12 @@ def test_person_or_shot_outside_its_range_is_refused_by_name(of, change, text):
 
 
 def test_derivation_keeps_what_acts_on_the_head():
-    from drawnpeople.derivation import kept, sparse
+    from drawnpeople.derivation import is_needed, sparse
 
-    assert kept("race:asian-male-young")
-    assert kept("local_change:l-ear-lobe-incr")
-    assert not kept("race:asian-male-baby")
-    assert not kept("local_change:l-hand-scale-incr")
+    assert is_needed("race:asian-male-young")
+    assert is_needed("local_change:l-ear-lobe-incr")
+    assert not is_needed("race:asian-male-baby")
+    assert not is_needed("local_change:l-hand-scale-incr")
     shapes = np.zeros((2, 4, 3), np.float32)
     shapes[0, 2], shapes[1, 3] = 0.001, -0.002
     packed = SimpleNamespace(**sparse(shapes))

@@ -8,7 +8,7 @@ from skimage.data import astronaut
 
 from masquerade.faces.photographs import alignment, composition
 from masquerade.faces.photographs.alignment import Square
-from masquerade.faces.photographs.composition import Replacement, composed
+from masquerade.faces.photographs.composition import Replacement, compose
 
 
 def smooth(height: int, width: int) -> np.ndarray:
@@ -42,7 +42,7 @@ def test_pasting_a_crop_into_its_own_photograph_changes_nothing(right, size):
     photograph = smooth(240, 320)
     face = replacement((150.3, 118.8), right, plain(0))
     crop = alignment.crop(photograph, face.square, size)
-    finished = composed(photograph, [replace(face, crop=crop)]).picture
+    finished = compose(photograph, [replace(face, crop=crop)]).picture
     assert np.abs(finished.astype(int) - photograph).max() <= 6
 
 
@@ -69,7 +69,7 @@ class TestPhotograph:
         mask = composition.face_mask(face.landmarks, photograph.shape) & (depths(photograph, face) > 0.07)
         other = photograph.copy()
         other[mask] = np.random.default_rng(0).integers(0, 256, (mask.sum(), 3))
-        finished, of_other = composed(photograph, [face]), composed(other, [face])
+        finished, of_other = compose(photograph, [face]), compose(other, [face])
         assert finished.replaced[mask].all()
         np.testing.assert_array_equal(finished.picture, of_other.picture)
 
@@ -83,19 +83,19 @@ class TestPhotograph:
 
     def test_outside_of_the_square_nothing_changes(self, photograph, face):
         outside = depths(photograph, face) < 0
-        finished = composed(photograph, [face]).picture
+        finished = compose(photograph, [face]).picture
         np.testing.assert_array_equal(finished[outside], photograph[outside])
 
     def test_hair_and_background_of_the_photograph_go_on(self, photograph, face):
         """The seam lies around the face, and not at the edge of the square."""
-        replaced = composed(photograph, [face]).replaced
+        replaced = compose(photograph, [face]).replaced
         face_alone = composition.face_mask(face.landmarks, photograph.shape)
         assert face_alone.sum() < replaced.sum() < 0.8 * face.square.side**2
 
     def test_the_seam_is_hardly_seen(self, photograph, face):
         """Steps across the seam are those of the photograph, although the new picture is darker by 30 gray levels."""
         darker = replace(face, crop=np.clip(face.crop.astype(int) - 30, 0, 255).astype(np.uint8))
-        whole = composed(photograph, [darker])
+        whole = compose(photograph, [darker])
         rim = whole.replaced ^ np.roll(whole.replaced, 3, axis=1)
         before, after = (_steps(picture)[rim].mean() for picture in (photograph, whole.picture))
         assert after < 1.3 * before
@@ -108,9 +108,9 @@ class TestPhotograph:
         def grain(picture: np.ndarray) -> float:
             return float(np.median(np.abs(composition._fine(picture.astype(np.float32))[mask])))
 
-        finished = composed(grainy, [face]).picture
+        finished = compose(grainy, [face]).picture
         assert 0.6 * grain(grainy) < grain(finished) < 1.6 * grain(grainy)
-        assert grain(composed(photograph, [face]).picture) < 0.5 * grain(finished)
+        assert grain(compose(photograph, [face]).picture) < 0.5 * grain(finished)
 
 
 def depths(photograph: np.ndarray, face: Replacement) -> np.ndarray:
@@ -136,7 +136,7 @@ def test_the_crop_of_a_neighbor_does_not_bring_the_original_of_a_face_back():
         crops.append(replace(faces[own], crop=alignment.crop(shown, faces[own].square, 140)))
     photograph[old[0] | old[1]] = 255
     for order in ((0, 1), (1, 0)):
-        finished = composed(photograph, [crops[i] for i in order])
+        finished = compose(photograph, [crops[i] for i in order])
         for mask in old:
             assert finished.replaced[mask].all()
             assert finished.picture[mask].max() < 160, "both faces are new in any order"
@@ -146,7 +146,7 @@ def test_a_square_beyond_the_edge_or_outside_is_cut_off():
     photograph = plain(10, 60)
     corner = replacement((0.0, 0.0), (20.0, 0.0), plain(200, 16))
     outside = replacement((-90.0, 5.0), (9.0, 0.0), plain(200, 16))
-    finished = composed(photograph, [corner, outside])
+    finished = compose(photograph, [corner, outside])
     assert finished.replaced[0, 0]
     assert (finished.picture[0, 0] > 100).all()
     assert (finished.picture[30:, 30:] == 10).all()
