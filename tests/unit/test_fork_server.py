@@ -160,7 +160,7 @@ def test_a_job_ends_as_a_process_of_its_own_ends(server, program, body):
 def test_a_job_computes_with_as_many_threads_as_a_process_of_its_own(server, program, number):
     body = f"""
 from masquerade.core import process
-process.limit({number})
+process.limit_threads({number})
 import numpy, scipy.linalg, threadpoolctl, torch
 pools = sorted(set((pool["internal_api"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()))
 print(torch.get_num_threads(), torch.get_num_interop_threads(), pools)
@@ -175,8 +175,8 @@ print(torch.nn.functional.conv2d(values[None, None], values[None, None, :9, :9])
 
 def test_a_job_imports_the_sources_of_its_own_working_copy(server, program, tmp_path, root):
     shutil.copytree(root / "src/masquerade", tmp_path / "src/masquerade", ignore=shutil.ignore_patterns("*.npz"))
-    body = "import masquerade\nfrom masquerade.core import errors\nfrom masquerade.networks import dlib_models, hog\n"
-    body += "print(masquerade.__file__, errors.__file__, hog.__file__, dlib_models.landmark_predictor.cache_info())"
+    body = "import masquerade\nfrom masquerade.core import errors\nfrom masquerade.networks import dlib_models, ir_se\n"
+    body += "print(masquerade.__file__, errors.__file__, ir_se.__file__, dlib_models.landmark_predictor.cache_info())"
     status, output, _ = result(program(body, address=server.address, PYTHONPATH=str(tmp_path / "src")))
     own, cache = output.split()[:3], output.partition("CacheInfo")[2]
     assert status == 0
@@ -404,7 +404,7 @@ STATE = (
     + """
 import json, logging, random, signal, threading, numpy
 from masquerade.core import process
-process.limit(1)
+process.limit_threads(1)
 print(json.dumps({
     "argv": sys.argv, "directory": os.getcwd(), "path": sys.path, "left": [hasattr(sys.modules["__main__"], "left")],
     "environment": {key: value for key, value in sorted(os.environ.items())

@@ -189,7 +189,7 @@ def test_partition_check_without_slurm_is_an_error(monkeypatch):
 
 
 def test_own_resources_change_only_the_named_values(tiny):
-    tree = tiny.compute.model_dump() | {"own": {"training/generator": {"gpus": 4, "tasks": 4}}}
+    tree = tiny.compute.model_dump() | {"overrides": {"training/generator": {"gpus": 4, "tasks": 4}}}
     compute = ComputeSettings(**tree)
     assert compute.submission("training", "generator").model_dump() == tree["training"] | {"gpus": 4, "tasks": 4}
     assert compute.submission("inference", "generator").model_dump() == tree["inference"]
