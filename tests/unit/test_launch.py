@@ -198,7 +198,7 @@ def test_own_resources_change_only_the_named_values(tiny):
 @pytest.mark.parametrize("own", [{"training/generator": {"gpu": 4}}, {"trainings/generator": {"gpus": 4}}])
 def test_unknown_own_resources_are_refused(tiny, own):
     with pytest.raises(ValueError, match=r"gpu|pattern"):
-        ComputeSettings(**tiny.compute.model_dump() | {"own": own})
+        ComputeSettings(**tiny.compute.model_dump() | {"overrides": own})
 
 
 def test_profile_sends_every_local_rule_through_submitit(root):
