@@ -180,7 +180,7 @@ def test_a_damaged_lock_is_an_error_and_not_an_empty_lock(toys, text):
 
 
 def test_a_wrong_file_is_not_placed(toys):
-    with pytest.raises(AssetError, match=r"its publisher gives.*not admitted"):
+    with pytest.raises(AssetError, match=r"its publisher gives.*not installed"):
         placed("published", BYTES + b"!")
     with pytest.raises(AssetError, match="its MD5 is"):
         placed("by_md5", BYTES[::-1])

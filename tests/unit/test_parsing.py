@@ -267,7 +267,7 @@ def test_file_that_is_not_the_published_network_is_refused(tmp_path):
         "fc.weight is left over": state | {"fc.weight": torch.zeros(2)},
         rf"{first} is \(4, 3, 3, 3\), the network has \(8, 3, 7, 7\)": state | {first: torch.zeros(4, 3, 3, 3)},
         f"{first} holds values that are not numbers": state | {first: torch.full((8, 3, 7, 7), math.nan)},
-        "is no BiSeNet": {"state_dict": state},
+        "is not a file of weights": {"state_dict": state},
     }
     for message, content in wrong.items():
         torch.save(content, tmp_path / "wrong.pth")

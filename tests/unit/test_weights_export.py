@@ -218,7 +218,10 @@ class TestDrift:
         assert weights_export.find_drift(cards.read_card("inversion", trained), loading.load(trained, "tiny")) == []
 
     def test_changed_parameter_is_named_with_card_key_and_both_values(self, repository):
-        edit(repository, {"backbones": {"generator": {"published": ""}}, "datasets": {"synthetic_hq": {"yaw": 12.0}}})
+        edit(
+            repository,
+            {"backbones": {"generator": {"published": ""}}, "datasets": {"synthetic_hq": {"supersampling": 3}}},
+        )
         edit(repository, {"backbones": {"generator": {"small_scale": {"reconstruction": {"steps": 9}}}}})
         assert weights_export.find_drift(
             cards.read_card("generator", repository), loading.load(repository, "tiny")
@@ -226,7 +229,7 @@ class TestDrift:
             f"weights/generator.yaml: {key} was {there} in the training, and scale tiny has {here} now."
             for key, there, here in (
                 ("backbones.generator.small_scale.reconstruction.steps", 2, 9),
-                ("datasets.synthetic_hq.yaw", 9.0, 12.0),
+                ("datasets.synthetic_hq.supersampling", 1, 3),
             )
         ]
 
