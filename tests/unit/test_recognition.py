@@ -202,8 +202,10 @@ def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archi
 
     starts = {}
 
-    def fit(task, *, state, **given):
-        starts[state.stem] = {key: value.clone() for key, value in task.modules["recognizer"].state_dict().items()}
+    def fit(task, steps, unfinished, *_, **__):
+        starts[unfinished.state.stem] = {
+            key: value.clone() for key, value in task.modules["recognizer"].state_dict().items()
+        }
 
     monkeypatch.setattr(loop, "fit", fit)
     for name in ("recognizer_a", "recognizer_b"):

@@ -369,7 +369,7 @@ def test_file_without_a_text_encoder_gives_image_features_only(archive, tmp_path
             lambda state: state | {"visual.proj": torch.full((16, 8), torch.nan)},
             "visual.proj holds values that are not",
         ),
-        (lambda state: {"weights": torch.zeros(3)}, "the published file is no CLIP"),
+        (lambda state: {"weights": torch.zeros(3)}, "is no CLIP"),
     ],
 )
 def test_file_of_another_layout_is_refused(tmp_path, change, message):

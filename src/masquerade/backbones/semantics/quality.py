@@ -40,7 +40,7 @@ def _hair(*colors: str) -> tuple[str, ...]:
 
 _HAIRY = _hair("black", "brown")
 _SHAVEN = ("",)
-# The captions of rendered faces say "grey": the words of a prompt are those of the captions.
+# The captions of rendered faces say "grey" and "moustache": the words of a prompt are those of the captions.
 PROMPTS = {
     "5_o_Clock_Shadow": ("details", (" and stubble",), _SHAVEN),
     "Bald": ("hair", (" and a bald head",), _HAIRY),
@@ -54,8 +54,8 @@ PROMPTS = {
     "Gray_Hair": ("hair", _hair("grey"), _hair("black", "brown", "dark brown", "blond", "red")),
     "Male": ("who", ("man", "young man", "old man"), ("woman", "young woman", "old woman")),
     "Mouth_Slightly_Open": ("mouth", (", mouth slightly open",), ("",)),
-    "Mustache": ("details", (" and a mustache",), _SHAVEN),
-    "No_Beard": ("details", _SHAVEN, (" and a full beard", " and a goatee", " and a mustache", " and stubble")),
+    "Mustache": ("details", (" and a moustache",), _SHAVEN),
+    "No_Beard": ("details", _SHAVEN, (" and a full beard", " and a goatee", " and a moustache", " and stubble")),
     "Pale_Skin": ("skin", ("very light",), ("light", "olive", "tan", "brown", "dark")),
     "Receding_Hairline": ("hair", (" and receding brown hair", " and receding grey hair"), _HAIRY),
     "Smiling": ("mood", ("smiling",), ("with a neutral expression", "looking sad", "looking stern")),
