@@ -151,5 +151,5 @@ def read_pairs(text: str) -> dict[str, list[str]]:
         raise DatasetError(f"{PAIRS} does not list {folds} times {number} pairs of either kind. Fetch it again.")
     pairs: dict[str, list[str]] = {}
     for name, first, *other, second in lines:
-        pairs.setdefault(id_of(name, int(first)), []).append(id_of(*other or [name], int(second)))
+        pairs.setdefault(id_of(name, int(first)), []).append(id_of(other[0] if other else name, int(second)))
     return pairs

@@ -129,7 +129,9 @@ class _Publisher:
         if not events:  # a job that was killed before its first line
             return
         start = next((event for event in events if event["event"] == "start"), None)
-        run_id = self._find("record", record) or (start and self._create(record, start))
+        run_id = self._find("record", record)
+        if not run_id and start:
+            run_id = self._create(record, start)
         if not run_id:
             return
         points: dict[tuple[str, int], Metric] = {}

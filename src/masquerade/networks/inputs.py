@@ -103,8 +103,9 @@ def apply_in_batches(
 def _to_device(rows: "np.ndarray | torch.Tensor") -> "torch.Tensor":
     import torch
 
-    images = isinstance(rows, np.ndarray) and rows.dtype == np.uint8 and rows.ndim == 4
-    return torch.as_tensor(to_float(rows) if images else rows).to(device())
+    if isinstance(rows, np.ndarray) and rows.dtype == np.uint8 and rows.ndim == 4:  # images
+        rows = to_float(rows)
+    return torch.as_tensor(rows).to(device())
 
 
 def pictures_at_once(side: int) -> int:

@@ -156,7 +156,8 @@ def _legend(below: "Axes") -> None:
 
 def _labels(ax: "Axes", points: Sequence[Point], colors: Sequence[str]) -> None:
     """The titles in a column beside the plot, in the order of the heights of their points, each with a leader."""
-    ax.get_xlim(), ax.get_ylim()  # sets the limits, from which the heights follow
+    for read_limits in (ax.get_xlim, ax.get_ylim):
+        read_limits()  # matplotlib sets the limits when they are read; the heights follow from them
     heights = np.array([ax.transLimits.transform((point.x, point.y))[1] for point in points])
     order = np.argsort(heights, kind="stable")
     rows = ROW * np.arange(len(points))

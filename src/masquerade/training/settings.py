@@ -78,8 +78,6 @@ class RisingUpdates(Updates, Computed):
 
     weight_decay: Annotated[float, Field(ge=0)]
     """Weight decay of Adam (AdamW)."""
-    small_scale: KernelSmallScale = KernelSmallScale()
-    """What small scales change."""
 
 
 class Sampled(Computed):

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -113,7 +114,7 @@ def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     pictures = training.pictures()
     logger.info("training on %d pictures", len(pictures))
     training.start()
-    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"crop": CROP}
+    facts: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE} | {"crop": CROP}
     classifier = place(Classifier(**facts, attributes=attributes))
     task = AttributeTask(classifier, params, pictures, labels, training.seed)
     training.fit(task, params.steps)

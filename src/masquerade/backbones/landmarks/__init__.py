@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.training.settings import OwnPublished, RisingUpdates
+from masquerade.training.settings import KernelSmallScale, OwnPublished, RisingUpdates
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -27,3 +27,5 @@ class LandmarksSettings(OwnPublished, RisingUpdates):
     """epsilon of the Wing loss in pixels: the curvature of the logarithm (2: Feng et al. 2018)."""
     floor_share: Annotated[float, Field(ge=0, le=1)]
     """Smallest share of faces with a normalized mean error below 8 %; with fewer the run stops."""
+    small_scale: KernelSmallScale = KernelSmallScale()
+    """What small scales change."""

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from masquerade.core.settings import Channels, Settings
-from masquerade.training.settings import Published, RisingUpdates
+from masquerade.training.settings import KernelSmallScale, Published, RisingUpdates
 
 
 class RecognitionSettings(RisingUpdates):
@@ -29,6 +29,8 @@ class RecognitionSettings(RisingUpdates):
     """The area under the ROC curve on unseen identities below which the run stops."""
     floor_tar: Annotated[float, Field(ge=0, le=1)]
     """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""
+    small_scale: KernelSmallScale = KernelSmallScale()
+    """What small scales change."""
 
 
 Share = Annotated[float, Field(ge=0, le=1)]

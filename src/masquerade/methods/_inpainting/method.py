@@ -57,6 +57,9 @@ class InpaintingMethod(Method):
 class StyledInpaintingMethod(InpaintingMethod):
     """An inpainter that draws a random face of each style, unless the variant's ``truncation`` is 0."""
 
+    _seed: int
+    """The seed of the last call of `anonymize`, from which `resample` goes on."""
+
     def resample(self, faces: Faces, number: int) -> np.ndarray | None:
         """With another style of the generator of faces (ours)."""
         if self.params.latent is None or not self.variant.truncation:

@@ -55,9 +55,9 @@ class CiaganSettings(InpaintingSettings):
     """The critic."""
     embedding: Annotated[int, Field(ge=2)]
     """Numbers of an embedding of the siamese network (1,200)."""
-    losses: CiaganLosses
+    losses: CiaganLosses  # pyright: ignore[reportIncompatibleVariableOverride]
     """The weights of the losses."""
-    small_scale: CiaganSmallScale = CiaganSmallScale()
+    small_scale: CiaganSmallScale = CiaganSmallScale()  # pyright: ignore[reportIncompatibleVariableOverride]
     """What differs from the published training at a small scale."""
 
     @model_validator(mode="after")

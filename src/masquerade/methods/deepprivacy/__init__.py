@@ -38,9 +38,9 @@ class DeepPrivacySettings(InpaintingSettings):
     """Keypoints that the networks get (7; 0: the published model without pose)."""
     code: Annotated[int, Field(ge=1)]
     """Channels of the latent code at 4 x 4 pixels (32)."""
-    losses: DeepPrivacyLosses
+    losses: DeepPrivacyLosses  # pyright: ignore[reportIncompatibleVariableOverride]
     """The weights of the losses."""
-    small_scale: DeepPrivacySmallScale = DeepPrivacySmallScale()
+    small_scale: DeepPrivacySmallScale = DeepPrivacySmallScale()  # pyright: ignore[reportIncompatibleVariableOverride]
     """What differs from the published training at a small scale."""
 
     @property

@@ -50,7 +50,7 @@ class DeepPrivacy2Settings(InpaintingSettings):
     """The shape of the generator."""
     critic: Annotated[list[Width], Field(min_length=2)]
     """Channels of the critic at 4, 8, ... ``generator.size`` pixels (640 up to 32 pixels, then 320, 160, 80)."""
-    losses: DeepPrivacy2Losses
+    losses: DeepPrivacy2Losses  # pyright: ignore[reportIncompatibleVariableOverride]
     """The weights of the losses."""
     r1_every: Annotated[int, Field(ge=1)]
     """Updates of the critic between two with the R1 penalty, which then counts as often (16)."""
