@@ -235,7 +235,7 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
     bench.trained(name, method)  # so that the pictures and backbones exist before trainings are replaced
 
     @torch.no_grad()
-    def destroy(task, **_):
+    def destroy(task, *_, **__):
         for module in task.modules.values():
             for weights in module.parameters():
                 weights.fill_(value)

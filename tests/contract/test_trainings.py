@@ -21,7 +21,7 @@ RESUMED = [
     ("backbones", "semantics", {"small_scale": {"kernel_rate": 0.0, "word_weight": 0.0}}),
     ("methods", "fit", {"kernel_rate": 0.0}),
     ("methods", "lreorg", {"ema": 0.5}),
-    ("methods", "riddle", {"optimizer": "muon", "ema": 0.5}),
+    ("methods", "riddle", {"small_scale": {"optimizer": "muon"}, "ema": 0.5}),
 ]
 """Every training, and some with optimizers and phases that scale tiny does not use: room, name and changed knobs."""
 

@@ -70,7 +70,7 @@ def test_a_report_of_0_9_is_read(tmp_path):
     """It had four columns; keys of that version had no salt."""
     report = tmp_path / reports.REPORT
     report.write_text("file,output,status,reason\na.jpg,a.png,ok,\nb.jpg,,refused,no face was found\n")
-    assert reports.Written(reports.read(report)).row("a.png")["file"] == "a.jpg"
+    assert [row["file"] for row in reports.read(report)] == ["a.jpg", "b.jpg"]
 
 
 @pytest.mark.parametrize(("old", "new", "key"), [

@@ -88,6 +88,14 @@ def test_every_folder_has_a_docstring_about_its_content():
     assert [named(path) for path in folders if not ast.get_docstring(ast.parse(path.read_text()))] == []
 
 
-def test_every_module_is_short():
-    lines = {named(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    assert {name: count for name, count in lines.items() if count > 310} == {}
+def count_lines(path: Path) -> int:
+    """The lines of a module that are not docstrings: these may be as long as what they specify."""
+    text = path.read_text(encoding="utf-8")
+    statements = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr)]
+    docstrings = [node for node in statements if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return len(text.splitlines()) - sum(node.end_lineno - node.lineno + 1 for node in docstrings)
+
+
+def test_every_module_can_be_read_in_a_sitting():
+    lines = {named(path): count_lines(path) for path in MODULES}
+    assert {name: count for name, count in lines.items() if count > 300} == {}

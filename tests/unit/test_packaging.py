@@ -84,9 +84,9 @@ class Hiding(PathFinder):
         return None if hidden else super().find_spec(name, path, target)
 
 sys.meta_path = [Hiding if finder is PathFinder else finder for finder in sys.meta_path]
-from masquerade.core.fingerprints import SOURCE, closure
+from masquerade.core.fingerprints import SOURCE, find_closure
 roots = [SOURCE / (name.replace(".", "/") + ".py") for name in {PHOTOGRAPHS!r}]
-for path in closure(*roots, *map(Path, {list(map(str, methods))!r})):
+for path in find_closure(*roots, *map(Path, {list(map(str, methods))!r})):
     importlib.import_module(".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"))
 import masquerade.cli.main
 print(len(sys.modules))
