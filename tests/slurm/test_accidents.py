@@ -16,7 +16,9 @@ def test_training_that_reaches_its_time_limit_is_requeued_and_gives_the_same_byt
     # Every 30 s SLURM signals the jobs that end in the next 35 s: here between 25 and 55 s after the start. Four steps
     # take 48 s after the imports.
     slowed(trained, 12)
-    trained.edit_params(lambda tree: tree["compute"].update(own={"training/identity": {"minutes": 1}}, grace_seconds=5))
+    trained.edit_params(
+        lambda tree: tree["compute"].update(overrides={"training/identity": {"minutes": 1}}, grace_seconds=5)
+    )
     build = Build(trained, IDENTITY)
     job = running(cluster, trained, "training identity")
     build.end()
@@ -29,7 +31,7 @@ def test_training_of_two_processes_equals_that_of_one_except_for_rounding(traine
     checkpoint = trained.path / FIT
     alone = load_file(checkpoint)
     checkpoint.unlink()
-    trained.edit_params(lambda tree: tree["compute"].update(own={"training/fit": {"tasks": 2, "gpus": 2}}))
+    trained.edit_params(lambda tree: tree["compute"].update(overrides={"training/fit": {"tasks": 2, "gpus": 2}}))
     trained.run("snakemake", "--profile", "slurm", "--", FIT)
     together = load_file(checkpoint)
     assert together.keys() == alone.keys()

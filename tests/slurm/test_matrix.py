@@ -74,7 +74,7 @@ def test_cells_of_a_method_share_a_submission(built_once, cluster):
 
 
 def test_jobs_of_a_group_share_one_import(built_once):
-    header, values = next((built_once.path / "logs/tiny/benchmarks/metrics").rglob("*.tsv")).read_text().splitlines()
+    header, values = next((built_once.path / "logs/tiny/benchmarks/evaluate").rglob("*.tsv")).read_text().splitlines()
     assert dict(zip(header.split("\t"), values.split("\t"), strict=True))["max_uss"] == "-"  # was forked
 
 
