@@ -33,11 +33,10 @@ COMPILED = ("numpy", "scipy", "pandas", "pyarrow", "PIL", "cv2", "dlib", "numba"
 """The modules with compiled code that jobs import."""
 LOADER = """
 import importlib, sys
-from masquerade.networks import torchvision_internals
 for name in sys.argv[1:]:
     print(name, flush=True)
-    if name == "torchvision":
-        torchvision_internals.ensure()
+    if name == "torchvision":  # its own import needs torch, whose failure must carry the name of torch
+        importlib.import_module("masquerade.networks.torchvision_internals").ensure()
     importlib.import_module(name)
 """
 
