@@ -23,7 +23,7 @@ def test_exported_networks_replace_every_training_of_another_build(built):
     assert "the file of its card" in built.run("masquerade", "weights", "check")
     edit: dict = {}
     for name in names:
-        if "." not in name:
+        if "/" not in name and "." not in name:  # neither a network of another scale's folder nor an ablation
             room, module = cards.read_card(name, built.path).block.split(".")
             edit.setdefault(room, {})[module] = {"published": f"weights:{name}"}
     built.edit_params(lambda tree: tree.update(overlays.overlay(tree, edit)), "scales/tiny.yaml")
