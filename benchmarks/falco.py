@@ -66,8 +66,8 @@ def published(
     inverter = _inversion.build(settings.model_dump(), fingerprints.md5(paths["generator"]), mean)
     _inversion.save(paths["inversion"], inverter, settings)
     encoder = {"image_size": 224, "patch": 16, "width": 768, "layers": 12, "heads": 12, "embedding": 512}
-    facts = {**encoder, "stem": [], "activation": "quick_gelu", "text": None, **network.CLIPS}
-    training.save_checkpoint(paths["semantics"], {"clip": network.build(facts)}, facts)
+    metadata = {**encoder, "stem": [], "activation": "quick_gelu", "text": None, **network.CLIPS}
+    training.save_checkpoint(paths["semantics"], {"clip": network.build(metadata)}, metadata)
     narrow = {"widths": list(WIDTHS_50), "units": list(UNITS_50), "input_size": 112}
     recognizer = _recognition.Recognizer(IRSE(112, WIDTHS_50, UNITS_50), 112)
     training.save_checkpoint(paths["identity"], {"network": recognizer.network}, {**narrow, "identities": 2})

@@ -71,12 +71,12 @@ def resumed(train: Callable[[TrainingJob], None], cut: TrainingJob, stops: Seque
     return steps
 
 
-def archive(path: Path, pictures, train: int = 8, rows: Sequence[dict] = (), masks=None, **facts) -> Path:
+def archive(path: Path, pictures, train: int = 8, rows: Sequence[dict] = (), masks=None, **metadata) -> Path:
     """An archive of pictures (H, W, 3) of a person each; the first ``train`` are of the train split.
 
     ``rows``: more columns for each picture, or others in place of these. The remaining split is validation.
     """
-    with ArchiveWriter(path, facts) as out:
+    with ArchiveWriter(path, metadata) as out:
         for number, picture in enumerate(pictures):
             split = "train" if number < train else "validation"
             row = {"id": f"f{number}", "identity": f"p{number}", "split": split} | (rows[number] if rows else {})
@@ -147,11 +147,11 @@ def networks(folder: Path, words: Sequence[str] = (), architecture: dict = ARCHI
     checkpoints.save_checkpoint(paths["inversion"], {"inverter": inverter}, {**shape, "generator": inverter.generator})
     text = {"vocabulary": "captions", "words": list(words), "context": 8, "width": 8, "layers": 1, "heads": 2}
     vision = {"image_size": SIZE, "patch": 16, "width": 8, "layers": 1, "heads": 2, "embedding": 8, "stem": []}
-    facts = {**vision, "activation": "gelu", "text": text if words else None, **_semantics.OURS}
-    checkpoints.save_checkpoint(paths["semantics"], {"clip": _semantics.build(facts)}, facts)
+    metadata = {**vision, "activation": "gelu", "text": text if words else None, **_semantics.OURS}
+    checkpoints.save_checkpoint(paths["semantics"], {"clip": _semantics.build(metadata)}, metadata)
     recognizer = _recognition.Recognizer(IRSE(SIZE, WIDTHS, UNITS), SIZE)
-    facts = {"widths": WIDTHS, "units": UNITS, "input_size": SIZE, "identities": 2}
-    checkpoints.save_checkpoint(paths["identity"], {"network": recognizer.network}, facts)
+    metadata = {"widths": WIDTHS, "units": UNITS, "input_size": SIZE, "identities": 2}
+    checkpoints.save_checkpoint(paths["identity"], {"network": recognizer.network}, metadata)
     return paths
 
 

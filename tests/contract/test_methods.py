@@ -172,8 +172,8 @@ def test_archive_has_a_row_for_every_face(workshop, name, tmp_path):
     expected = workshop.archive.select("test", status=None)["id"].tolist()
     assert out.index["source_id"].tolist() == expected
     assert (out.index["status"] == "ok").all()
-    assert out.facts["method"] == name
-    assert out.facts["statement"] == method.statement()
+    assert out.metadata["method"] == name
+    assert out.metadata["statement"] == method.statement()
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.landmarks])

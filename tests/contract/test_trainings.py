@@ -58,9 +58,9 @@ def load(workshop, room, name, checkpoint, backbones=None):
 def altered(path, folder, change):
     """A copy of a checkpoint whose tensors ``change`` has changed."""
     with safe_open(path, framework="pt") as file:
-        tensors, facts = {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118
+        tensors, metadata = {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118
     change(tensors)
-    save_file(tensors, folder / path.name, facts)
+    save_file(tensors, folder / path.name, metadata)
     return folder / path.name
 
 

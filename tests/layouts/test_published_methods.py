@@ -82,8 +82,8 @@ def test_file_in_the_published_layout_becomes_a_checkpoint_of_the_published_size
     cls, params = knobs(role)
     placed(role, official.content(role))
     cls.convert_official(params, role, tmp_path / "network.safetensors")
-    _, facts = checkpoints.load_checkpoint(tmp_path / "network.safetensors")
-    assert facts[pretrained.PRETRAINED]["name"] == f"asset:{role}"
+    _, metadata = checkpoints.load_checkpoint(tmp_path / "network.safetensors")
+    assert metadata[pretrained.PRETRAINED]["name"] == f"asset:{role}"
     variant = loading.load(ROOT, "paper").methods[METHODS[role]].variants["default"]
     backbones = dict.fromkeys(cls.needs, tmp_path / "unused")
     method: Method = cls(params, variant, Resources(checkpoint=tmp_path / "network.safetensors", backbones=backbones))

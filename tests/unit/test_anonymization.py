@@ -93,9 +93,9 @@ def test_a_row_names_its_source_and_its_method(faces):
     assert row["attribute.young"]
     assert row["source_landmarks"].tolist() == [4.0] * 136
     assert "landmarks" not in result.index, "the result does not have the landmarks of the source"
-    assert result.facts["statement"] == {"epsilon": 6.0}
-    assert result.facts["seed"] == 7
-    assert (result.facts["dataset"], result.facts["variant"]) == ("made up", "v")
+    assert result.metadata["statement"] == {"epsilon": 6.0}
+    assert result.metadata["seed"] == 7
+    assert (result.metadata["dataset"], result.metadata["variant"]) == ("made up", "v")
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])

@@ -141,8 +141,8 @@ def test_the_classifier_learns_the_attributes_that_the_faces_have(tmp_path):
 
 def test_checkpoint_of_other_attributes_is_refused(tmp_path):
     path = tmp_path / "bald.safetensors"
-    facts = {"crop": (0.0, 0.0, 1.0, 1.0), "input_size": 16, "widths": [4], "units": [1], "dropout": 0.0}
-    checkpoints.save_checkpoint(path, {"classifier": Classifier(**facts)}, {**facts, "attributes": ["Bald"]})
+    metadata = {"crop": (0.0, 0.0, 1.0, 1.0), "input_size": 16, "widths": [4], "units": [1], "dropout": 0.0}
+    checkpoints.save_checkpoint(path, {"classifier": Classifier(**metadata)}, {**metadata, "attributes": ["Bald"]})
     with pytest.raises(CheckpointError, match=r"is of the attributes Bald, and allowed are Male"):
         load(path)
 

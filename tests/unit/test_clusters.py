@@ -121,11 +121,11 @@ class TestFigure:
         """scikit-learn's t-SNE ends in a segmentation fault if all points are equal."""
         assert clusters.project(np.zeros((8, 3))) == "all faces have the same feature"
         assert clusters.project(np.eye(2)) == "fewer than three faces"
-        rows, facts = cell()
+        rows, metadata = cell()
         rows["features.gender"] = [np.zeros(5, np.float32)] * len(rows)
         drawn = []
         monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
-        clusters.clusters(declared(tmp_path), [(rows, facts)], {}, CONTEXT, [])
+        clusters.clusters(declared(tmp_path), [(rows, metadata)], {}, CONTEXT, [])
         panel = drawn[0].axes[1]
         assert panel.texts[0].get_text() == "all faces have the same feature"
         assert panel.get_xlabel().startswith("silhouette 0.00 of 24 faces")
@@ -140,8 +140,8 @@ class TestFigure:
     def test_panel_of_an_attribute_that_the_faces_lack_says_so(self, tmp_path, monkeypatch):
         drawn = []
         monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
-        rows, facts = cell()
-        clusters.clusters(declared(tmp_path), [(rows.drop(columns="attribute.Male"), facts)], {}, CONTEXT, [])
+        rows, metadata = cell()
+        clusters.clusters(declared(tmp_path), [(rows.drop(columns="attribute.Male"), metadata)], {}, CONTEXT, [])
         people, gender = drawn[0].axes[:2]
         assert people.get_xlabel().startswith("silhouette")
         assert "no annotation 'Male'" in " ".join(gender.texts[0].get_text().split())
@@ -188,8 +188,8 @@ class TestFeatures:
 
     def test_every_face_has_a_row_and_a_refused_face_has_a_reason(self, archive, tmp_path):
         features.write(archive, tmp_path / "out.parquet", Halves(), "test", 2, {"seed": 3})
-        rows, facts = face_tables.read_features(tmp_path / "out.parquet")
-        assert facts == {"seed": 3}
+        rows, metadata = face_tables.read_features(tmp_path / "out.parquet")
+        assert metadata == {"seed": 3}
         assert rows["id"].tolist() == archive.index["id"].tolist()
         assert rows["status"].tolist() == ["refused", "ok", "ok", "ok", "refused"]
         assert rows["reason"].tolist() == ["it is black", "", "", "", "no face was found"]

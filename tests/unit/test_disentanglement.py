@@ -256,13 +256,13 @@ def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkey
     with monkeypatch.context() as patched:
         patched.setattr(loop, "fit", lambda *_, **__: pytest.fail("it was trained again"))
         training.train(settings(), kin, {"identity": identity}, beside=beside)
-    (first, _), (second, facts) = (checkpoints.load_checkpoint(of.checkpoint) for of in (first_job, kin))
+    (first, _), (second, metadata) = (checkpoints.load_checkpoint(of.checkpoint) for of in (first_job, kin))
     assert first["network"].keys() == second["network"].keys()
     assert second["library"].keys() == {"weight", "bias"}
     assert all(torch.equal(value, second["network"][name]) for name, value in first["network"].items())
     training.train(settings({"noised": 0.0}, same_pairs=1.0), kin, {"identity": identity})
-    other, other_facts = checkpoints.load_checkpoint(kin.checkpoint)
-    assert other_facts["training"] != facts["training"]
+    other, other_metadata = checkpoints.load_checkpoint(kin.checkpoint)
+    assert other_metadata["training"] != metadata["training"]
     assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())
 
 

@@ -251,7 +251,7 @@ def test_stored_codes_equal_computed_codes(world, faces, tmp_path):
 
 def test_codes_are_stored_of_the_faces_that_methods_anonymize(tmp_path):
     splits = {"a": ("test", ""), "b": ("train", "attackers"), "c": ("train", "methods"), "d": ("validation", "")}
-    with ArchiveWriter(tmp_path / "faces.zip", facts={}) as out:
+    with ArchiveWriter(tmp_path / "faces.zip", metadata={}) as out:
         for name, (split, group) in splits.items():
             row = {"id": name, "source_id": name, "identity": name, "split": split, "group": group}
             out.add(np.zeros((8, 8, 3), np.uint8), row)

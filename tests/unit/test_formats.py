@@ -52,14 +52,14 @@ def test_a_checkpoint_of_0_9_is_read():
     saved = checkpoints.Saved(WRITTEN / "checkpoint.safetensors")
     layer = saved.frozen("encoder", torch.nn.Linear(2, 3))
     assert np.array_equal(layer.weight.numpy(), [[0, 1], [2, 3], [4, 5]])
-    assert saved.facts["width"] == 3
+    assert saved.metadata["width"] == 3
 
 
 def test_a_checkpoint_of_0_9_that_does_not_fit_is_refused_by_name():
     path = WRITTEN / "checkpoint.safetensors"
     for refused in (
         lambda: checkpoints.list_buffers(path),
-        lambda: checkpoints.Saved(path).facts["layers"],
+        lambda: checkpoints.Saved(path).metadata["layers"],
         lambda: checkpoints.Saved(path).frozen("encoder", torch.nn.Linear(3, 3)),
     ):
         with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors"):

@@ -18,7 +18,7 @@ from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, index_path
 
 def write(path: Path, count: int = 6, side: int = 8, seed: int = 0) -> Path:
     random = np.random.default_rng(seed)
-    with ArchiveWriter(path, facts={"dataset": "made up"}) as out:
+    with ArchiveWriter(path, metadata={"dataset": "made up"}) as out:
         for number in range(count):
             picture = random.integers(0, 256, (side, side, 3), dtype=np.uint8)
             points = random.uniform(0, side, 136).astype(np.float32)
@@ -65,7 +65,7 @@ def test_an_archive_returns_the_written_faces(tmp_path):
             np.testing.assert_array_equal(to_uint8(image), expected)
             np.testing.assert_array_equal(points.ravel(), random.uniform(0, 8, 136).astype(np.float32))
     assert len(archive) == 7
-    assert archive.facts["dataset"] == "made up"
+    assert archive.metadata["dataset"] == "made up"
     assert archive.select(status="refused")["reason"].tolist() == ["no face"]
     masks = archive.masks(archive.select().iloc[[2]])
     np.testing.assert_array_equal(masks[0], to_uint8(archive.load().images[2])[..., 0])

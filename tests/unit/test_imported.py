@@ -89,8 +89,8 @@ def test_every_picture_is_imported_unchanged_with_the_row_of_its_original(faces,
     assert np.array_equal(images["f4"], 255 - pixels(4))
     assert np.abs(images["f1"].astype(int) - (255 - pixels(1))).mean() < 8  # a JPEG
     stated = {"imported": f"sha256:{pictures.sha256(tmp_path / 'stored.zip')}", "program": "They 2020, program 1.0"}
-    assert result.facts["statement"] == stated
-    assert result.facts["method"] == "theirs"
+    assert result.metadata["statement"] == stated
+    assert result.metadata["method"] == "theirs"
 
 
 def test_same_folder_gives_the_same_hash(originals, theirs, tmp_path):

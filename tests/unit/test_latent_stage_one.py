@@ -69,9 +69,9 @@ def test_the_mapping_alone_learns_and_the_loss_of_identities_falls(world):
     curve = kit.Curve()
     longer = PARAMS.model_copy(update={"steps": 40, "learning_rate": 0.01})
     METHOD.train(longer, kit.job(folder, "longer", {role: paths[role] for role in NEEDS}, log=curve))
-    tensors, facts = checkpoints.load_checkpoint(folder / "longer.safetensors")
+    tensors, metadata = checkpoints.load_checkpoint(folder / "longer.safetensors")
     assert {name.partition(".")[0] for name in tensors["network"]} == {"mapping", "basis"}
-    assert set(NEEDS) <= facts.keys()
+    assert set(NEEDS) <= metadata.keys()
     assert "adversarial" not in curve[0]
     identities = curve.of("identity")
     assert np.mean(identities[-3:]) < identities[0]

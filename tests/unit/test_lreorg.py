@@ -54,8 +54,8 @@ def folder(tmp_path_factory):
     with torch.no_grad():
         drawn = discovery.load("backbones", "generator").load(paths["generator"]).map(torch.randn(60, STYLE))
     columns = Table({"codes": drawn, "features": torch.randn(60, 8)})  # features of several contents
-    facts = {"generator": fingerprints.md5(paths["generator"])}
-    checkpoints.save_checkpoint(folder / "fakes.safetensors", {"fakes": columns}, facts)
+    metadata = {"generator": fingerprints.md5(paths["generator"])}
+    checkpoints.save_checkpoint(folder / "fakes.safetensors", {"fakes": columns}, metadata)
     return folder
 
 

@@ -146,9 +146,9 @@ class TestBadInput:
 
     def test_keys_are_loaded_strictly(self, repository):
         path = repository / cards.weights_path("identity")
-        tensors, facts = pretrained.read_weights(path)
+        tensors, metadata = pretrained.read_weights(path)
         tensors["network.extra"] = tensors.pop(next(iter(tensors)))
-        checkpoints.write_tensors(path, tensors, facts, [])
+        checkpoints.write_tensors(path, tensors, metadata, [])
         change_card(repository, "identity", size=path.stat().st_size, sha256=fingerprints.sha256(path))
         with pytest.raises(CheckpointError, match=r"does not fit .* is missing; extra is left over"):
             adopt_backbone(repository, "identity")

@@ -336,7 +336,7 @@ class TestGrids:
     def third(first: FaceArchive) -> FaceArchive:
         """The same pictures under another seed."""
         copy = FaceArchive(first.path)
-        copy.facts["seed"] = 2
+        copy.metadata["seed"] = 2
         return copy
 
 

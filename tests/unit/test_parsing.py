@@ -251,8 +251,8 @@ def test_published_file_is_adopted_bit_for_bit(tmp_path):
     adopting.convert_official(path, job)
     parser = adopting.load(job.checkpoint)
     assert all(torch.equal(value, state[key]) for key, value in parser.network.state_dict().items())
-    _, facts = checkpoints.load_checkpoint(job.checkpoint)
-    assert facts["mean"] == [0.485, 0.456, 0.406]
+    _, metadata = checkpoints.load_checkpoint(job.checkpoint)
+    assert metadata["mean"] == [0.485, 0.456, 0.406]
     before = job.checkpoint.read_bytes()
     safetensors.torch.save_file(state, tmp_path / "weights.safetensors")
     adopting.convert_official(tmp_path / "weights.safetensors", job)

@@ -36,8 +36,8 @@ def backbone(**changes):
 
 def encoder(words=("red", "blue"), normalization=semantics.OURS, **changes):
     torch.manual_seed(0)
-    facts = semantics.architecture(backbone(**changes).params, words) | normalization
-    return semantics.SemanticEncoder(semantics.build(facts), facts).eval()
+    metadata = semantics.architecture(backbone(**changes).params, words) | normalization
+    return semantics.SemanticEncoder(semantics.build(metadata), metadata).eval()
 
 
 def test_features_are_those_of_open_clips_own_forward():

@@ -188,8 +188,8 @@ def test_checkpoint_round_trip_and_equal_bytes(tmp_path):
     for name in ("a", "b"):
         checkpoints.save_checkpoint(tmp_path / name, {"network": network}, {"size": 3, "about": "x"})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    tensors, facts = checkpoints.load_checkpoint(tmp_path / "a")
-    assert facts == {"size": 3, "about": "x"}
+    tensors, metadata = checkpoints.load_checkpoint(tmp_path / "a")
+    assert metadata == {"size": 3, "about": "x"}
     other = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
     checkpoints.load_into(other, tensors["network"], tmp_path / "a")
     assert same(weights(network), weights(other))
@@ -246,7 +246,7 @@ def test_file_of_another_backbone_is_refused_and_a_fact_that_it_lacks_is_named(t
     saved = checkpoints.Saved(file, {"identity": backbone}, ("identity",))
     assert not any(weight.requires_grad for weight in saved.frozen("network", nn.Linear(2, 2)).parameters())
     with pytest.raises(CheckpointError, match=r"does not state its widths"):
-        saved.facts["widths"]
+        saved.metadata["widths"]
     with pytest.raises(CheckpointError, match=r"another backbone 'identity' than .*other"):
         checkpoints.Saved(file, {"identity": other}, ("identity",))
 

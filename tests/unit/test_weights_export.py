@@ -97,9 +97,9 @@ class TestExport:
     def test_network_of_an_official_file_is_not_exported(self, copied):
         """Its license, its people and its training are not those that a card would state."""
         checkpoint = "checkpoints/tiny/methods/identitydp/0.safetensors"
-        facts = checkpoints.load_checkpoint(copied / checkpoint)[1]
-        facts |= {pretrained.PRETRAINED: {"name": "asset:ciagan", "sha256": "0" * 64}}
-        checkpoints.write_tensors(copied / checkpoint, tensors_of(copied / checkpoint), facts, [])
+        metadata = checkpoints.load_checkpoint(copied / checkpoint)[1]
+        metadata |= {pretrained.PRETRAINED: {"name": "asset:ciagan", "sha256": "0" * 64}}
+        checkpoints.write_tensors(copied / checkpoint, tensors_of(copied / checkpoint), metadata, [])
         record(copied, checkpoint)
         with pytest.raises(
             MasqueradeError, match=r"weights are from asset:ciagan, .* set methods.identitydp.published to"

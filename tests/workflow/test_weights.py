@@ -30,9 +30,9 @@ def test_exported_networks_replace_every_training_of_another_build(built):
     table = Paths("tiny").backbones_table
     built.snakemake("backbones", "train", table)
     for name in ("backbones/generator", "backbones/recognizer_b", "methods/riddle/0", "methods/cao21/0"):
-        _, facts = checkpoints.load_checkpoint(built.path / f"checkpoints/tiny/{name}.safetensors")
-        card = cards.read_card(facts[pretrained.PRETRAINED]["name"], built.path)
-        assert facts[pretrained.PRETRAINED]["sha256"] == card.sha256
+        _, metadata = checkpoints.load_checkpoint(built.path / f"checkpoints/tiny/{name}.safetensors")
+        card = cards.read_card(metadata[pretrained.PRETRAINED]["name"], built.path)
+        assert metadata[pretrained.PRETRAINED]["sha256"] == card.sha256
     _, ablation = checkpoints.load_checkpoint(
         built.path / "checkpoints/tiny/ablations/ifadit/without_div/0.safetensors"
     )

@@ -103,7 +103,7 @@ def train(
     """
     training = Training(job, params, name, training_set.digest)
     start = job.backbones[params.start]
-    _, facts = checkpoints.load_checkpoint(start)
+    _, metadata = checkpoints.load_checkpoint(start)
     untrained = clear(params.start, start)
     recognizer = loaded_backbone(params.start, job.backbones)
     task = AttackTask(recognizer, params, pictures, training.seed)
@@ -125,7 +125,7 @@ def train(
         figures["accuracy"] = curve["accuracy"]
     better = figures["after"] > figures["before"]
     network = recognizer.network if better else loaded_backbone(params.start, job.backbones).network
-    training.save({"network": network}, {**facts, "start": params.start, "learned": better})
+    training.save({"network": network}, {**metadata, "start": params.start, "learned": better})
     return {**figures, "learned": float(better)}
 
 

@@ -81,7 +81,7 @@ def train(params: RestorationParams, training_set: AttackerTrainingSet, job: Tra
 def load_restorer(checkpoint: Path) -> Pictures:
     """The network of a checkpoint that `train` wrote."""
     saved = Saved(checkpoint)
-    return _function(place(saved.frozen("network", Restorer(saved.facts["widths"]))))
+    return _function(place(saved.frozen("network", Restorer(saved.metadata["widths"]))))
 
 
 def _function(network: Restorer) -> Pictures:

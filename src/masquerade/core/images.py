@@ -101,12 +101,12 @@ def _write_part(part: Path | io.BytesIO, unique: bool = False) -> Iterator[Path 
 class ArchiveWriter:
     """Writes an archive and its index, one face at a time; both files appear when the block ends without an error.
 
-    Use as a context manager. ``facts``: plain JSON values about the whole set, kept in the index.
+    Use as a context manager. ``metadata``: plain JSON values about the whole set, kept in the index.
     """
 
-    def __init__(self, archive: Path | MemoryArchive, facts: Mapping[str, object] | None = None):
+    def __init__(self, archive: Path | MemoryArchive, metadata: Mapping[str, object] | None = None):
         self._pictures, self._index = _parts(archive)
-        self.facts = dict(facts or {})
+        self.metadata = dict(metadata or {})
         self.rows: list[dict] = []
 
     def __enter__(self) -> "ArchiveWriter":
@@ -130,8 +130,8 @@ class ArchiveWriter:
     def _write_index(self, checksum: str) -> None:
         rows = pd.DataFrame(self.rows, columns=None if self.rows else EMPTY, dtype=None if self.rows else str)
         table = pa.Table.from_pandas(rows, preserve_index=False)
-        facts = json.dumps(rehearsal.mark({**self.facts, "checksum": checksum}), sort_keys=True)
-        table = table.replace_schema_metadata({"masquerade": facts})
+        metadata = json.dumps(rehearsal.mark({**self.metadata, "checksum": checksum}), sort_keys=True)
+        table = table.replace_schema_metadata({"masquerade": metadata})
         with _write_part(self._index) as index:
             pq.write_table(table, index, write_page_checksum=True)
 
@@ -166,7 +166,7 @@ def _checksum(entries: zipfile.ZipFile) -> str:
 
 
 def read_metadata(index: Path | io.BytesIO) -> dict:
-    """The facts of a set, read from its index alone. Raises ArchiveError naming a damaged file."""
+    """The metadata of a set, read from its index alone. Raises ArchiveError naming a damaged file."""
     try:
         return json.loads(pq.read_schema(index).metadata[b"masquerade"])
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
@@ -186,8 +186,8 @@ class FaceArchive:
         for path in (pictures, index):
             if isinstance(path, Path) and not path.is_file():
                 raise ArchiveError(f"{path} is missing. Build it with `snakemake {path}`, or fetch it with `dvc pull`.")
-        self.facts = read_metadata(index)
-        rehearsal.admit(self.facts, self.path)
+        self.metadata = read_metadata(index)
+        rehearsal.admit(self.metadata, self.path)
         try:
             self.index: pd.DataFrame = pq.read_table(index, page_checksum_verification=True).to_pandas()
         except (pa.ArrowException, OSError) as error:
@@ -197,7 +197,7 @@ class FaceArchive:
             checksum = _checksum(self._entries)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise ArchiveError(_damaged(self.path, error)) from error
-        if checksum != self.facts.get("checksum"):
+        if checksum != self.metadata.get("checksum"):
             raise ArchiveError(_damaged(self.path, "it does not have the pictures of its index"))
 
     def __len__(self) -> int:
@@ -223,7 +223,7 @@ class FaceArchive:
 
     def digest(self, part: str) -> str:
         """A digest of the images of a part and of their order, for what is learned from them."""
-        listing = "\n".join([self.facts["checksum"], *self.select(part)["id"]])
+        listing = "\n".join([self.metadata["checksum"], *self.select(part)["id"]])
         return hashlib.sha256(listing.encode()).hexdigest()
 
     def batches(self, size: int, part: str | None = None, rows: pd.DataFrame | None = None) -> Iterator[Faces]:

@@ -29,14 +29,14 @@ def is_rehearsing() -> bool:
     return os.environ.get(VARIABLE) == "1"
 
 
-def mark(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts for a file to be written, with the mark in a rehearsal."""
-    return {**facts, MARK: True} if is_rehearsing() else dict(facts)
+def mark(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata for a file to be written, with the mark in a rehearsal."""
+    return {**metadata, MARK: True} if is_rehearsing() else dict(metadata)
 
 
-def admit(facts: Mapping[str, Any], path: object) -> None:
-    """Raises RehearsalError if the ``facts`` of a file are marked and this is no rehearsal."""
-    if facts.get(MARK) and not is_rehearsing():
+def admit(metadata: Mapping[str, Any], path: object) -> None:
+    """Raises RehearsalError if the ``metadata`` of a file is marked and this is no rehearsal."""
+    if metadata.get(MARK) and not is_rehearsing():
         raise RehearsalError(
             f"{path} was made by a rehearsal, with random weights or after a step of training, only to test that the "
             "pipeline runs. Delete it and build it again at a scale whose `rehearsal` is false."
@@ -52,9 +52,9 @@ def refuse_tables() -> None:
         )
 
 
-def refuse_numbers(facts: Mapping[str, Any], path: object) -> None:
+def refuse_numbers(metadata: Mapping[str, Any], path: object) -> None:
     """Raises RehearsalError if numbers are marked, in a rehearsal too, because no table may use them."""
-    if facts.get(MARK):
+    if metadata.get(MARK):
         raise RehearsalError(
             f"{path} holds numbers of a rehearsal. They mean nothing, so no table, figure, claim, score or report "
             "may use them. Delete the file and build it again at a scale whose `rehearsal` is false."

@@ -29,7 +29,7 @@ class Settings(BaseModel):
 
     # Inherited parameter -> its value in the paper and the source, or what else is special: the end of its description.
     sources: ClassVar[Mapping[str, str]] = {}
-    # Knobs in the facts of a checkpoint that change how a trained network is used, and not the network.
+    # Knobs in the metadata of a checkpoint that change how a trained network is used, and not the network.
     after_training: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod

@@ -96,7 +96,7 @@ def build(dataset: Dataset, archive: Path, size: int, seed: int, shares: Mapping
     face; '' in the other splits. A picture of nobody known is its own person.
     """
     dataset.parts_folder = archive.with_name(f".{archive.stem}.parts")
-    with ArchiveWriter(archive, facts={"dataset": discovery.find_name(type(dataset)), "size": size}) as out:
+    with ArchiveWriter(archive, metadata={"dataset": discovery.find_name(type(dataset)), "size": size}) as out:
         for record in dataset.records(size, seed, workers):
             row = record.row
             person = row["identity"] or row["id"]

@@ -95,7 +95,7 @@ class GeneratedHQ(Dataset):
                 if future:
                     future.result()
                 archive = FaceArchive(part)
-                rejected.update(archive.facts["rejected"])
+                rejected.update(archive.metadata["rejected"])
                 for row, picture in zip(archive.index.to_dict("records"), archive.pictures(archive.index), strict=True):
                     bar.update()
                     yield Record(picture, row | {"landmarks": row["landmarks"].tolist()})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SeedFeatures = tuple[pd.DataFrame, Mapping[str, Any]]
-"""The features of one seed, as `face_tables.read_features` returns them: (one row for each face, facts)."""
+"""The features of one seed, as `face_tables.read_features` returns them: (one row for each face, metadata)."""
 PERPLEXITY = 30.0  # of t-SNE: van der Maaten and Hinton 2008, section 2 (5 to 50)
 SHAPES = ("o", "^", "s", "D")
 SIDE, WORDS = 2.1, 0.55

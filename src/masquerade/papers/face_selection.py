@@ -23,8 +23,8 @@ Distances: TypeAlias = pd.DataFrame
 def by_variant(archives: Sequence[FaceArchive]) -> Archives:
     """Archives by (method, variant), each by seed."""
     grouped: dict[tuple[str, str], list[FaceArchive]] = {}
-    for archive in sorted(archives, key=lambda archive: archive.facts["seed"]):
-        grouped.setdefault((archive.facts["method"], archive.facts["variant"]), []).append(archive)
+    for archive in sorted(archives, key=lambda archive: archive.metadata["seed"]):
+        grouped.setdefault((archive.metadata["method"], archive.metadata["variant"]), []).append(archive)
     return grouped
 
 
@@ -83,7 +83,7 @@ def draw(
     Of several seeds: the draw whose distance is closest to the mean of the draws of this face, or the first if there
     are no distances.
     """
-    rows = {archive.facts["seed"]: archive.index[archive.index["source_id"] == face] for archive in archives}
+    rows = {archive.metadata["seed"]: archive.index[archive.index["source_id"] == face] for archive in archives}
     good = {seed: row for seed, row in rows.items() if len(row) and row["status"].iloc[0] == OK}
     if not good:
         refused = next((row for row in rows.values() if len(row)), None)
@@ -95,7 +95,7 @@ def draw(
         by_seed = mine.set_index("seed")["distance"].sort_index()
         if by_seed.notna().any():
             seed = (by_seed - by_seed.mean()).abs().idxmin()
-    archive = next(archive for archive in archives if archive.facts["seed"] == seed)
+    archive = next(archive for archive in archives if archive.metadata["seed"] == seed)
     return archive.load(rows=good[seed]).images[0]
 
 

@@ -258,7 +258,7 @@ def _columns(
         ordered = []
         for _, method, variant in needs(part, offered):
             key = (method, variant)
-            facts = archives[key][0].facts.get("statement", {}) if key in archives else {}
+            facts = archives[key][0].metadata.get("statement", {}) if key in archives else {}
             title = declared.title.format(**facts) if facts or "{" not in declared.title else variant
             made, why = (attempts, "nothing was tried here") if declared.attempt else (archives, "was not run")
             reason = "" if key in made else skipped.get((dataset, *key), why)

@@ -95,8 +95,8 @@ def anonymize(
     key_id = keys.key_id if kind and keys else ""
     about = {"method": _name(method), "variant": plan.variant, "key_id": key_id, "seed": plan.seed}
     statement = method.statement() if len(usable) else {}  # without a face the method has observed nothing
-    facts = {**archive.facts, **about, "statement": statement}
-    write(output, rows, refused, results, about, facts)
+    metadata = {**archive.metadata, **about, "statement": statement}
+    write(output, rows, refused, results, about, metadata)
 
 
 def subset(rows: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -131,7 +131,7 @@ def recover(
         return method.recover(faces.images, keys_of(faces))
 
     results = _yield_results(archive, usable, method, work, batch, None, progress)
-    write(output, rows, refused, results, {}, {**archive.facts, "recovered_by": _name(method)})
+    write(output, rows, refused, results, {}, {**archive.metadata, "recovered_by": _name(method)})
 
 
 def sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | None:
@@ -249,15 +249,15 @@ def write(
     refused: dict[str, str],
     results: Iterator[tuple[np.ndarray | None, str]],
     about: dict,
-    facts: dict,
+    metadata: dict,
 ) -> None:
     """Write the archive that is derived from ``rows``, in their order.
 
     ``refused``: id -> reason of the rows that are refused from the start. ``results``: for each other row, (picture
-    uint8 (H, W, 3), '') or (None, reason). ``about``: columns with one value for all rows. ``facts``: the facts of the
+    uint8 (H, W, 3), '') or (None, reason). ``about``: columns with one value for all rows. ``metadata``: that of the
     archive.
     """
-    with ArchiveWriter(output, facts) as out:
+    with ArchiveWriter(output, metadata) as out:
         for source in rows.to_dict("records"):
             picture, reason = (None, refused[source["id"]]) if source["id"] in refused else next(results)
             status = REFUSED if picture is None else OK

@@ -107,7 +107,7 @@ def learn_and_test(
     finder, detector = _build_tasks(landmarks, settings, learned, seed)
     task = Phases({"landmarks": (settings.landmark_steps, finder), "detector": (settings.detector_steps, detector)})
     knobs = [of.model_dump(mode="json") for of in (landmarks, settings)]
-    digest = compute_digest(*knobs, seed, originals.facts["checksum"], anonymized.digest("train"))
+    digest = compute_digest(*knobs, seed, originals.metadata["checksum"], anonymized.digest("train"))
     loop.fit(task, task.steps, loop.Unfinished(state, digest), log)
     test = Annotated(originals.pictures(rows[known]), points[known], corners[known])
     return _test_networks(finder.landmarker, detector.detector, test, rows, known)
@@ -149,7 +149,7 @@ def _read_annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndar
     """Landmarks (N, 68, 2) and boxes (N, 4) of clear pictures; zeros where a landmark is not known."""
     points = Faces(np.empty(0), rows).landmarks
     points = np.where(np.isfinite(points).all(axis=(1, 2), keepdims=True), points, 0.0)
-    size = archive.facts["size"]
+    size = archive.metadata["size"]
     return points, compute_boxes(points, (size, size))
 
 
@@ -162,8 +162,8 @@ def _build_tasks(
     landmarks: LandmarksSettings, settings: UtilitySettings, learned: Annotated, seed: int
 ) -> tuple[LandmarksTask, DetectorTask]:
     torch.manual_seed(seeding.derive_seed(seed, "weights"))
-    facts = {"input_size": landmarks.input_size, "widths": landmarks.widths, "hidden": landmarks.hidden}
-    landmarker = landmarks_training.build(facts)
+    metadata = {"input_size": landmarks.input_size, "widths": landmarks.widths, "hidden": landmarks.hidden}
+    landmarker = landmarks_training.build(metadata)
     landmarker.network.start_at(to_shares(torch.from_numpy(learned.landmarks.mean(0)), learned.pictures.shape[1:3]))
     detector = place(GridDetector(settings.detector_widths))
     return (

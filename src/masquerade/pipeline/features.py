@@ -24,9 +24,9 @@ KEPT = ("id", "identity", "status", "reason")
 
 
 def write(
-    archive: FaceArchive, output: Path, method: Method, split: str, batch: int, facts: Mapping[str, object]
+    archive: FaceArchive, output: Path, method: Method, split: str, batch: int, metadata: Mapping[str, object]
 ) -> None:
-    """Write the features of every face of ``split``. ``facts``: the cell, as plain JSON values.
+    """Write the features of every face of ``split``. ``metadata``: the cell, as plain JSON values.
 
     Raises ProtocolError if the method gives no features, or features of a wrong type or shape.
     """
@@ -45,7 +45,7 @@ def write(
     columns = {
         FEATURES + name: np.stack([by_face[face] for face in faces_with_features]) for name, by_face in vectors.items()
     }
-    face_tables.write_table(table, output, columns, facts)
+    face_tables.write_table(table, output, columns, metadata)
 
 
 def _check_features(features: dict[str, np.ndarray], faces: Faces, method: Method) -> dict[str, np.ndarray]:

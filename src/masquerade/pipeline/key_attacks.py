@@ -62,10 +62,10 @@ class KeyAttacks:
     ):
         keys = method.capabilities.keys
         if keys is None or not method.capabilities.invertible:
-            raise ProtocolError(f"{anonymized.facts['method']} takes no key, so there is none to attack.")
+            raise ProtocolError(f"{anonymized.metadata['method']} takes no key, so there is none to attack.")
         self._keys, self._method, self._judge = keys, method, recognition.judge
         self._originals, self._anonymized, self._settings, self._draws = originals, anonymized, settings, draws
-        self._seed = anonymized.facts["seed"]
+        self._seed = anonymized.metadata["seed"]
         self._column = f"{settings.judge}.embedding"
         self._measured = recognition.originals.set_index("id", drop=False)
         source = recognition.originals

@@ -71,7 +71,7 @@ def measure(
         raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
     kept = [column for column in KEPT if column in rows] + (list_annotation_columns(rows) if references is None else [])
     columns = {column: np.concatenate(arrays) for column, arrays in values_of.items()}
-    of_archive = {"archive": faces.facts["checksum"], "size": side, "statement": faces.facts.get("statement", {})}
+    of_archive = {"archive": faces.metadata["checksum"], "size": side, "statement": faces.metadata.get("statement", {})}
     face_tables.write_table(rows[kept], output, columns, facts(judges) | of_archive)
 
 

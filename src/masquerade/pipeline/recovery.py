@@ -43,17 +43,17 @@ def recover_all(
     able = method.capabilities
     if not (able.invertible or able.saves or able.keys):
         raise ProtocolError(
-            f"{anonymized.facts['method']} is not invertible and takes no key: there is nothing to attempt."
+            f"{anonymized.metadata['method']} is not invertible and takes no key: there is nothing to attempt."
         )
     rows = anonymization.subset(anonymized.select(), settings.pictures)
     sources = originals.index.set_index("id", drop=False)
-    seed, done = anonymized.facts["seed"], 0
+    seed, done = anonymized.metadata["seed"], 0
 
     def work(faces: Faces, source: Faces) -> Attempts:
         return dict(tries(faces, source, method, seed, settings))
 
-    facts = {name: value for name, value in anonymized.facts.items() if name != "checksum"}
-    with ArchiveWriter(output, facts) as out:
+    metadata = {name: value for name, value in anonymized.metadata.items() if name != "checksum"}
+    with ArchiveWriter(output, metadata) as out:
         for faces in anonymized.batches(batch, rows=rows):
             source = originals.load(rows=sources.loc[faces.index["source_id"]])
             parts = list(anonymization.apply_or_refuse(work, faces, source))

@@ -180,18 +180,18 @@ class _Exporter:
         checkpoint = network.checkpoint(self.paths, self.parameters.seeds[0])
         path = self.root / checkpoint
         record = self._read_record(checkpoint)
-        parts, facts = checkpoints.load_checkpoint(path)
-        self._refuse_pretrained(network, facts)
+        parts, metadata = checkpoints.load_checkpoint(path)
+        self._refuse_pretrained(network, metadata)
         tensors = {f"{part}.{key}": tensor for part, group in parts.items() for key, tensor in group.items()}
         buffers = checkpoints.list_buffers(path)
         # the codes and features of fakes are buffers, and are rounded
         rounded = round_to_half(tensors, buffers if network.room else [])
-        ties = {name: md5 for name in network.needs(self.parameters) if (md5 := facts.get(name))}
+        ties = {name: md5 for name in network.needs(self.parameters) if (md5 := metadata.get(name))}
         if not network.room:  # the file states the generator, and the features are those of this semantics network
             ties["semantics"] = fingerprints.md5(self.root / self.paths.backbone.format(backbone="semantics"))
         file = self.folder / cards.weights_path(network.name).name
         checkpoints.write_tensors(
-            file, rounded, {key: value for key, value in facts.items() if key not in ties}, buffers
+            file, rounded, {key: value for key, value in metadata.items() if key not in ties}, buffers
         )
         self._sha256[network.name] = fingerprints.sha256(file)
         quality, quality_of = self._read_quality(network)
@@ -225,12 +225,12 @@ class _Exporter:
         cards.write_card(card, self.folder)
         return card, rounding_error(tensors.values(), rounded.values())
 
-    def _refuse_pretrained(self, network: TrainedNetwork, facts: Mapping[str, Any]) -> None:
+    def _refuse_pretrained(self, network: TrainedNetwork, metadata: Mapping[str, Any]) -> None:
         """Raises MasqueradeError if a file of weights/ or an official one replaced the training of a network."""
         if network.room == "backbones":
             source = self._read_report(network)["published"]
         else:
-            name = facts.get(PRETRAINED, {}).get("name", "")
+            name = metadata.get(PRETRAINED, {}).get("name", "")
             source = name if not name or weight_names.parse_asset_role(name) else f"{weight_names.PREFIX}{name}"
         if source:
             raise MasqueradeError(

@@ -1,4 +1,4 @@
-"""Checkpoints: safetensors files with facts beside the tensors. No code from a file is ever executed."""
+"""Checkpoints: safetensors files with metadata beside the tensors. No code from a file is ever executed."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from masquerade.training import distributed
 Network = TypeVar("Network", bound=nn.Module)
 
 BUFFERS = "buffers"
-"""The entry of the metadata, beside the facts, with the names of the buffers."""
+"""The entry of the metadata with the names of the buffers."""
 
 
-def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping[str, object]) -> None:
-    """Write tensors as ``<module>.<key>`` with ``facts`` (JSON) as metadata. The same content gives the same bytes.
+def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], metadata: Mapping[str, object]) -> None:
+    """Write tensors as ``<module>.<key>`` with ``metadata`` (JSON values). The same content gives the same bytes.
 
     The metadata also list the tensors that are buffers and no parameters. If several processes train together, only the
     first one writes.
@@ -33,7 +33,7 @@ def save_checkpoint(path: Path, modules: Mapping[str, nn.Module], facts: Mapping
         for name, module in modules.items()
         for key, value in module.state_dict().items()
     }
-    write_tensors(path, tensors, facts, [name for name in _buffers(modules) if name in tensors])
+    write_tensors(path, tensors, metadata, [name for name in _buffers(modules) if name in tensors])
 
 
 def _buffers(modules: Mapping[str, nn.Module]) -> list[str]:
@@ -41,13 +41,13 @@ def _buffers(modules: Mapping[str, nn.Module]) -> list[str]:
 
 
 def write_tensors(
-    path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, object], buffers: Sequence[str]
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, object], buffers: Sequence[str]
 ) -> None:
     """Write tensors by their full names. ``buffers``: the names of those that are no parameters."""
     # one entry: the order of several is another one in each file
-    metadata = json.dumps({**rehearsal.mark(facts), BUFFERS: list(buffers)}, sort_keys=True)
+    text = json.dumps({**rehearsal.mark(metadata), BUFFERS: list(buffers)}, sort_keys=True)
     with files.write_atomically(path) as temporary:
-        safetensors.torch.save_file(dict(tensors), temporary, {"masquerade": metadata})
+        safetensors.torch.save_file(dict(tensors), temporary, {"masquerade": text})
         temporary.chmod(0o644)  # safetensors lets only the owner read; the members of a lab share checkpoints
 
 
@@ -64,7 +64,7 @@ def list_buffers(path: Path) -> list[str]:
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
-    """Returns ({module: {key: tensor}}, facts).
+    """Returns ({module: {key: tensor}}, metadata).
 
     Raises CheckpointError when the file is missing or damaged, RehearsalError when a rehearsal made it.
     """
@@ -73,15 +73,15 @@ def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
     tensors: dict[str, dict[str, Tensor]] = {}
     try:
         with safe_open(path, framework="pt") as file:
-            facts = json.loads(file.metadata()["masquerade"])
-            facts.pop(BUFFERS, None)
+            metadata = json.loads(file.metadata()["masquerade"])
+            metadata.pop(BUFFERS, None)
             for key in file.keys():  # noqa: SIM118 - not a dict
                 module, _, name = key.partition(".")
                 tensors.setdefault(module, {})[name] = file.get_tensor(key)
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again.") from error
-    rehearsal.admit(facts, path)
-    return tensors, facts
+    rehearsal.admit(metadata, path)
+    return tensors, metadata
 
 
 def load_into(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
@@ -104,18 +104,18 @@ def load_into(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> N
 
 
 class Saved:
-    """A checkpoint that was read: ``tensors`` {module: {key: tensor}} and ``facts``.
+    """A checkpoint that was read: ``tensors`` {module: {key: tensor}} and ``metadata``.
 
     ``tied``: the names of those of ``backbones`` that it belongs to. Raises CheckpointError if it is missing, damaged
-    or was made with another backbone, or if a fact is looked up that it does not state.
+    or was made with another backbone, or if an entry of the metadata is looked up that it does not state.
     """
 
     def __init__(self, path: Path, backbones: Mapping[str, Path] = MappingProxyType({}), tied: Iterable[str] = ()):
         self.path = path
-        self.tensors, facts = load_checkpoint(path)
-        self.facts = _Facts(path, facts)
+        self.tensors, metadata = load_checkpoint(path)
+        self.metadata = _Metadata(path, metadata)
         for name in tied:
-            check_backbone(path, name, facts.get(name), backbones[name])
+            check_backbone(path, name, metadata.get(name), backbones[name])
 
     def frozen(self, name: str, network: Network) -> Network:
         """Load a module of the checkpoint into ``network``, strictly; returns it frozen, in evaluation mode."""
@@ -135,9 +135,9 @@ def check_backbone(path: Path, name: str, stated: object, backbone: Path) -> Non
         )
 
 
-class _Facts(dict):
-    def __init__(self, path: Path, facts: Mapping):
-        super().__init__(facts)
+class _Metadata(dict):
+    def __init__(self, path: Path, metadata: Mapping):
+        super().__init__(metadata)
         self.path = path
 
     def __missing__(self, name: str) -> None:

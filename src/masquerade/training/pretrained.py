@@ -52,18 +52,18 @@ def rounding_error(before: Iterable[Tensor], after: Iterable[Tensor]) -> float:
 
 
 def read_weights(path: Path) -> tuple[dict[str, Tensor], dict]:
-    """Returns (tensors by name, facts). 16-bit floats come back with 32 bits. Raises CheckpointError."""
+    """Returns (tensors by name, metadata). 16-bit floats come back with 32 bits. Raises CheckpointError."""
     try:
         with safe_open(path, framework="pt") as file:
-            facts = json.loads(file.metadata()["masquerade"])
-            facts.pop(checkpoints.BUFFERS, None)
+            metadata = json.loads(file.metadata()["masquerade"])
+            metadata.pop(checkpoints.BUFFERS, None)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as reason:
         raise CheckpointError(
             f"{path} cannot be read as a weight file ({reason}). Restore it with `git checkout -- {path.parent.name}`."
         ) from reason
     widened = {name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()}
-    return widened, facts
+    return widened, metadata
 
 
 def load_pretrained(
@@ -79,13 +79,13 @@ def load_pretrained(
     card = cards.check_bytes(name, root)
     cards.check_fit(card, keys, params)
     path = root / cards.weights_path(name)
-    tensors, facts = read_weights(path)
+    tensors, metadata = read_weights(path)
     ties = {backbone: _find_tie(card, backbone, backbones.get(backbone)) for backbone in card.belongs_to}
     source = {PRETRAINED: {"name": name, "sha256": card.sha256}}
     # such as the refinement of an inversion, which a scale sets without a new training
-    changeable = params.model_dump(include=set(params.after_training & facts.keys()))
+    changeable = params.model_dump(include=set(params.after_training & metadata.keys()))
     checkpoints.write_tensors(
-        checkpoint, tensors, {**facts, **changeable, **ties, **source}, checkpoints.list_buffers(path)
+        checkpoint, tensors, {**metadata, **changeable, **ties, **source}, checkpoints.list_buffers(path)
     )
     logger.info("%s: written from %s, which scale %s trained", checkpoint, cards.weights_path(name), card.scale)
     return card
@@ -98,8 +98,8 @@ def describe_official(role: str, path: Path) -> dict[str, dict[str, str]]:
 
 def _find_tie(card: Card, backbone: str, checkpoint: Path | None) -> str:
     """The MD5 of the checkpoint of a backbone. Raises CheckpointError if it was not written from the right file."""
-    facts = checkpoints.load_checkpoint(checkpoint)[1] if checkpoint else {}
-    if checkpoint is None or facts.get(PRETRAINED, {}).get("sha256") != card.belongs_to[backbone]:
+    metadata = checkpoints.load_checkpoint(checkpoint)[1] if checkpoint else {}
+    if checkpoint is None or metadata.get(PRETRAINED, {}).get("sha256") != card.belongs_to[backbone]:
         needed = cards.name_beside(card.name, backbone)
         raise CheckpointError(
             f"'{PREFIX}{card.name}' belongs to the network of {cards.weights_path(needed)} with the SHA-256 "

@@ -86,12 +86,12 @@ class Training:
         return compute_digest(settings, self.seed, faces, backbones, *parts)
 
     def hash_backbones(self, *names: str) -> dict[str, str]:
-        """The facts of a checkpoint that belongs to these backbones: name -> MD5 (`checkpoints.Saved`)."""
+        """The metadata of a checkpoint that belongs to these backbones: name -> MD5 (`checkpoints.Saved`)."""
         return {name: fingerprints.md5(self.job.backbones[name]) for name in names}
 
-    def save(self, modules: Mapping[str, nn.Module], facts: Mapping[str, object], tied: Iterable[str] = ()) -> None:
+    def save(self, modules: Mapping[str, nn.Module], metadata: Mapping[str, object], tied: Iterable[str] = ()) -> None:
         """Write the checkpoint of the job. ``tied``: the backbones that it belongs to."""
-        checkpoints.save_checkpoint(self.job.checkpoint, modules, {**facts, **self.hash_backbones(*tied)})
+        checkpoints.save_checkpoint(self.job.checkpoint, modules, {**metadata, **self.hash_backbones(*tied)})
 
 
 def compute_digest(*parts: object) -> str:

@@ -105,7 +105,9 @@ def collect_training_set(
         )
     pairs = _pairs(originals, anonymized, several)
     held = np.isin(pairs.people, names[:kept])
-    digest = hashlib.sha256(" ".join([originals.facts["checksum"], anonymized.facts["checksum"], *pairs.ids]).encode())
+    digest = hashlib.sha256(
+        " ".join([originals.metadata["checksum"], anonymized.metadata["checksum"], *pairs.ids]).encode()
+    )
     return AttackerTrainingSet(pairs.of(~held), pairs.of(held), digest.hexdigest())
 
 

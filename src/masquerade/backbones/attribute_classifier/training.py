@@ -114,11 +114,11 @@ def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     pictures = training.pictures()
     logger.info("training on %d pictures", len(pictures))
     training.start()
-    facts: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE} | {"crop": CROP}
-    classifier = place(Classifier(**facts, attributes=attributes))
+    metadata: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE} | {"crop": CROP}
+    classifier = place(Classifier(**metadata, attributes=attributes))
     task = AttributeTask(classifier, params, pictures, labels, training.seed)
     training.fit(task, params.steps)
-    training.save({"classifier": classifier}, {**facts, "attributes": attributes})
+    training.save({"classifier": classifier}, {**metadata, "attributes": attributes})
 
 
 def annotated(rows: pd.DataFrame, archive: Path) -> list[str]:
@@ -142,13 +142,13 @@ def annotations(rows: pd.DataFrame, attributes: Sequence[str]) -> np.ndarray:
 def load(checkpoint: Path) -> Classifier:
     """The classifier of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    known = saved.facts["attributes"]
+    known = saved.metadata["attributes"]
     if not set(known) <= set(ATTRIBUTES):
         raise CheckpointError(
             f"{checkpoint} is of the attributes {', '.join(known)}, and allowed are {', '.join(ATTRIBUTES)}. Train it "
             "again."
         )
-    classifier = Classifier(**{name: saved.facts[name] for name in ("crop", *ARCHITECTURE)}, attributes=known)
+    classifier = Classifier(**{name: saved.metadata[name] for name in ("crop", *ARCHITECTURE)}, attributes=known)
     return saved.frozen("classifier", classifier).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 

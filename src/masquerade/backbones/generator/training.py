@@ -66,27 +66,27 @@ class GeneratorTask(Phases):
 
 def pictures_of(archive: FaceArchive, part: str, size: int) -> Tensor:
     """A part of the faces, uint8 (M, size, size, 3). Raises ParameterError if the archive has another size."""
-    if archive.facts["size"] != size:
+    if archive.metadata["size"] != size:
         raise ParameterError(
-            f"{archive.path} holds pictures of {archive.facts['size']} pixels, and backbones.generator.channels makes "
-            f"a generator of {size}. Give it log2(pixels) - 1 numbers."
+            f"{archive.path} holds pictures of {archive.metadata['size']} pixels, and backbones.generator.channels "
+            f"makes a generator of {size}. Give it log2(pixels) - 1 numbers."
         )
     return torch.from_numpy(archive.pictures(archive.select(part)))
 
 
-def build(facts: Mapping, pictures: int | None = None) -> Generator:
-    """A generator with the architecture of the facts of a checkpoint, or of the parameters.
+def build(metadata: Mapping, pictures: int | None = None) -> Generator:
+    """A generator with the architecture of the metadata of a checkpoint, or of the parameters.
 
     ``pictures``: the side to which its pictures are averaged down. Raises ParameterError if that is not possible.
     """
-    side = 2 ** (len(facts["channels"]) + 1)
+    side = 2 ** (len(metadata["channels"]) + 1)
     if pictures and side % pictures:
         raise ParameterError(
             f"backbones.generator.channels makes a generator of {side} pixels, and image.size is {pictures}: its "
             f"pictures can be averaged to {side}, {side // 2}, {side // 4} ... pixels and never enlarged. Change one "
             "of the two."
         )
-    return Generator(side, *(facts[name] for name in ARCHITECTURE), pictures=pictures)
+    return Generator(side, *(metadata[name] for name in ARCHITECTURE), pictures=pictures)
 
 
 def train(params: GeneratorSettings, job: TrainingJob) -> None:
@@ -129,7 +129,7 @@ def convert_official(params: GeneratorSettings, published: Path, job: TrainingJo
     Raises CheckpointError if the file does not fit ``params``, ParameterError if it cannot have that size.
     """
     state, layout = layouts.generator(weight_files.read(published), published)
-    generator = build(params.model_dump(), FaceArchive(job.faces).facts["size"])
+    generator = build(params.model_dump(), FaceArchive(job.faces).metadata["size"])
     has_mean = "latent_avg" in state
     weight_files.load(generator, {"latent_avg": generator.latent_avg} | state, published)
     if not has_mean:
@@ -140,15 +140,15 @@ def convert_official(params: GeneratorSettings, published: Path, job: TrainingJo
 
 def save(checkpoint: Path, generator: Generator, architecture: Mapping, linear: LinearCodes | None = None) -> None:
     """Write the checkpoint. ``architecture``: a mapping with the keys of ARCHITECTURE; ``linear``: see `linear_map`."""
-    facts = {name: architecture[name] for name in ARCHITECTURE} | {"pictures": generator.size}
+    metadata = {name: architecture[name] for name in ARCHITECTURE} | {"pictures": generator.size}
     modules: dict[str, nn.Module] = {"generator": generator}
-    checkpoints.save_checkpoint(checkpoint, modules if linear is None else modules | {"linear": linear}, facts)
+    checkpoints.save_checkpoint(checkpoint, modules if linear is None else modules | {"linear": linear}, metadata)
 
 
 def save_head(checkpoint: Path, generator: MobileStyleGAN, params: GeneratorSettings) -> None:
     """Write the checkpoint of a package's generator: what the package does not have, and the hashes of its files."""
-    facts = {name: getattr(params, name) for name in ARCHITECTURE} | {"package": package.FILES}
-    checkpoints.save_checkpoint(checkpoint, {"generator": random_face.Own(generator)}, facts)
+    metadata = {name: getattr(params, name) for name in ARCHITECTURE} | {"package": package.FILES}
+    checkpoints.save_checkpoint(checkpoint, {"generator": random_face.Own(generator)}, metadata)
 
 
 def linear_map(checkpoint: Path) -> LinearCodes:
@@ -168,9 +168,9 @@ def linear_map(checkpoint: Path) -> LinearCodes:
 def load(checkpoint: Path) -> Generator | MobileStyleGAN:
     """The generator of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    if "package" in saved.facts:
+    if "package" in saved.metadata:
         return random_face.build(saved.tensors["generator"], checkpoint)
-    return saved.frozen("generator", build(saved.facts, saved.facts["pictures"]))
+    return saved.frozen("generator", build(saved.metadata, saved.metadata["pictures"]))
 
 
 @torch.no_grad()

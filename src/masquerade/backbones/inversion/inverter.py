@@ -84,15 +84,15 @@ def errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     return inputs.apply_in_batches(loss_network(inputs.device()), inputs.AT_ONCE, drawn, images).flatten().numpy()
 
 
-def build(facts: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:
-    """An inverter of the architecture in ``facts``. ``generator``: its md5; ``mean``: mean codes (layers, style)."""
+def build(metadata: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:
+    """An inverter of the architecture in ``metadata``. ``generator``: its md5; ``mean``: mean codes (layers, style)."""
     layers, style = mean.shape
-    if facts["kind"] == "mobile":
-        inverter = Inverter(MobileEncoder(layers, facts["input_size"], style), mean, generator)
-        inverter.refinement = RefinementSettings(**facts["refinement"])
-        inverter.limit = facts["limit"]
+    if metadata["kind"] == "mobile":
+        inverter = Inverter(MobileEncoder(layers, metadata["input_size"], style), mean, generator)
+        inverter.refinement = RefinementSettings(**metadata["refinement"])
+        inverter.limit = metadata["limit"]
         return inverter
-    encoder = KINDS[facts["kind"]](layers, facts["input_size"], style, facts["widths"], facts["units"])
+    encoder = KINDS[metadata["kind"]](layers, metadata["input_size"], style, metadata["widths"], metadata["units"])
     return Inverter(encoder, mean, generator, linear)
 
 
@@ -111,22 +111,22 @@ def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
 
 def save(checkpoint: Path, inverter: Inverter, params: InversionSettings) -> None:
     """Write the checkpoint."""
-    facts: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE}
-    facts |= {"linear": params.small_scale.linear, "generator": inverter.generator}
+    metadata: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE}
+    metadata |= {"linear": params.small_scale.linear, "generator": inverter.generator}
     if params.refinement is not None:
-        facts |= {"refinement": params.refinement.model_dump(), "limit": inverter.limit}
-    checkpoints.save_checkpoint(checkpoint, {"inverter": inverter}, facts)
+        metadata |= {"refinement": params.refinement.model_dump(), "limit": inverter.limit}
+    checkpoints.save_checkpoint(checkpoint, {"inverter": inverter}, metadata)
 
 
 def load(checkpoint: Path) -> Inverter:
     """The inverter of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    facts, own = saved.facts, saved.tensors.get("inverter", {})
+    metadata, own = saved.metadata, saved.tensors.get("inverter", {})
     linear = {name.removeprefix("linear."): own[name] for name in own if name.startswith("linear.")}
     if "latent_avg" not in own:
         raise CheckpointError(f"{checkpoint} is not a checkpoint of an inversion: it has no mean codes.")
     mean = torch.zeros_like(own["latent_avg"])
-    inverter = build(facts, facts["generator"], mean, of_state(linear) if facts["linear"] else None)
+    inverter = build(metadata, metadata["generator"], mean, of_state(linear) if metadata["linear"] else None)
     return saved.frozen("inverter", inverter)
 
 

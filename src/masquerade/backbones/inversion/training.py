@@ -151,8 +151,8 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
     archive = training.archive
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
     linear = linear_map(job.backbones["generator"]) if params.small_scale.linear else None
-    facts = params.model_dump() | {"linear": params.small_scale.linear, "limit": None}
-    inverter = inputs.place(build(facts, training.hash_backbones("generator")["generator"], mean, linear))
+    metadata = params.model_dump() | {"linear": params.small_scale.linear, "limit": None}
+    inverter = inputs.place(build(metadata, training.hash_backbones("generator")["generator"], mean, linear))
     pictures = pictures_of(archive, job.people, generator.size)
     task: Any
     if params.kind == "mobile":

@@ -84,12 +84,12 @@ def train(params: LandmarksSettings, job: TrainingJob) -> None:
     points = known_points(Faces(pictures, rows), job.faces)
     logger.info("training on %d pictures", len(pictures))
     training.start()
-    facts = {"input_size": params.input_size, "widths": params.widths, "hidden": params.hidden}
-    landmarker = build(facts)
+    metadata = {"input_size": params.input_size, "widths": params.widths, "hidden": params.hidden}
+    landmarker = build(metadata)
     landmarker.network.start_at(to_shares(torch.from_numpy(points.mean(0)), pictures.shape[1:3]))
     task = LandmarksTask(place(landmarker), params, pictures, points, training.seed)
     training.fit(task, params.steps)
-    training.save({"network": task.network}, facts)
+    training.save({"network": task.network}, metadata)
 
 
 def known_points(faces: Faces, archive: Path) -> np.ndarray:
@@ -104,15 +104,17 @@ def known_points(faces: Faces, archive: Path) -> np.ndarray:
     return points
 
 
-def build(facts: Mapping) -> Landmarker:
-    """The network of the facts of a checkpoint, with random weights."""
-    return Landmarker(LandmarkNet(POINTS, facts["input_size"], facts["widths"], facts["hidden"]), facts["input_size"])
+def build(metadata: Mapping) -> Landmarker:
+    """The network of the metadata of a checkpoint, with random weights."""
+    return Landmarker(
+        LandmarkNet(POINTS, metadata["input_size"], metadata["widths"], metadata["hidden"]), metadata["input_size"]
+    )
 
 
 def load(checkpoint: Path) -> Landmarker:
     """The network of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    module = build(saved.facts)
+    module = build(saved.metadata)
     saved.frozen("network", module.network)
     return module.eval().requires_grad_(False)
 

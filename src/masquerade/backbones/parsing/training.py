@@ -113,10 +113,10 @@ def train(params: ParsingSettings, job: TrainingJob) -> None:
     pictures, masks = archive.pictures(rows), known_masks(archive, rows)
     logger.info("training on %d pictures", len(pictures))
     training.start()
-    facts = architecture(params)
-    task = ParsingTask(place(build(facts)), params, pictures, masks, training.seed)
+    metadata = architecture(params)
+    task = ParsingTask(place(build(metadata)), params, pictures, masks, training.seed)
     training.fit(task, params.steps)
-    training.save({"network": task.network}, facts)
+    training.save({"network": task.network}, metadata)
 
 
 def convert_official(params: ParsingSettings, published: Path, job: TrainingJob) -> None:
@@ -141,21 +141,21 @@ def known_masks(archive: FaceArchive, rows) -> np.ndarray:
 
 
 def architecture(params: ParsingSettings) -> dict:
-    """The facts of a checkpoint: the size of the network and the normalization of its input."""
-    facts = {"width": params.width, "stride": params.stride, "input_size": params.input_size}
-    return {**facts, "mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}  # as the published weights expect
+    """The metadata of a checkpoint: the size of the network and the normalization of its input."""
+    metadata = {"width": params.width, "stride": params.stride, "input_size": params.input_size}
+    return {**metadata, "mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}  # as the published weights expect
 
 
-def build(facts: Mapping) -> Parser:
-    """The parser of the facts of a checkpoint, with random weights."""
-    network = BiSeNet(len(CLASSES), facts["width"], facts["stride"])
-    return Parser(network, facts["input_size"], facts["mean"], facts["std"])
+def build(metadata: Mapping) -> Parser:
+    """The parser of the metadata of a checkpoint, with random weights."""
+    network = BiSeNet(len(CLASSES), metadata["width"], metadata["stride"])
+    return Parser(network, metadata["input_size"], metadata["mean"], metadata["std"])
 
 
 def load(checkpoint: Path) -> Parser:
     """The parser of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    module = build(saved.facts)
+    module = build(saved.metadata)
     saved.frozen("network", module.network)
     return module.eval().requires_grad_(False)
 

@@ -26,29 +26,29 @@ class RecognizerBackbone(Backbone):
     """The network with ImageNet's weights of a training for photographs (``photographs`` of the parameters)."""
 
     @abstractmethod
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """The architecture that its checkpoint states, beside ``input_size``."""
 
     @staticmethod
     @abstractmethod
-    def drawn(facts: Mapping[str, Any]) -> "nn.Module":
-        """The untrained network of a training without ``photographs``, with the facts of a checkpoint."""
+    def drawn(metadata: Mapping[str, Any]) -> "nn.Module":
+        """The untrained network of a training without ``photographs``, with the metadata of a checkpoint."""
 
     @classmethod
-    def network(cls, facts: Mapping[str, Any]) -> "nn.Module":
-        """The untrained network with the facts of a checkpoint."""
-        if "network" not in facts:
-            return cls.drawn(facts)
+    def network(cls, metadata: Mapping[str, Any]) -> "nn.Module":
+        """The untrained network with the metadata of a checkpoint."""
+        if "network" not in metadata:
+            return cls.drawn(metadata)
         from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 
-        return ImageNetRecognizer(facts["network"], facts["input_size"])
+        return ImageNetRecognizer(metadata["network"], metadata["input_size"])
 
     def train(self, job: TrainingJob) -> None:
         from masquerade.backbones.recognition import photographs, training
 
         name, params = discovery.find_name(type(self)), self.params
         if params.photographs is None:
-            training.train(name, self.network, params.recognition, job, self.facts())
+            training.train(name, self.network, params.recognition, job, self.metadata())
         else:
             photographs.train(name, self.trunk, params.photographs, params.recognition, job)
 
@@ -98,14 +98,14 @@ class InceptionRecognizer(RecognizerBackbone):
     people = "judges"
     trunk = "efficientnet_lite0"
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"width": self.params.width, "repeats": list(self.params.repeats)}
 
     @staticmethod
-    def drawn(facts: Mapping[str, Any]) -> "nn.Module":
+    def drawn(metadata: Mapping[str, Any]) -> "nn.Module":
         from masquerade.networks.inception_resnet import InceptionResnetV1
 
-        return InceptionResnetV1(facts["width"], facts["repeats"])
+        return InceptionResnetV1(metadata["width"], metadata["repeats"])
 
 
 class Identity(RecognizerBackbone):
@@ -125,14 +125,14 @@ class Identity(RecognizerBackbone):
     params: IdentitySettings
     trunk = "mobilenet_v2"
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"widths": self.params.widths, "units": self.params.units}
 
     @staticmethod
-    def drawn(facts: Mapping[str, Any]) -> "nn.Module":
+    def drawn(metadata: Mapping[str, Any]) -> "nn.Module":
         from masquerade.networks.ir_se import IRSE
 
-        return IRSE(facts["input_size"], facts["widths"], facts["units"])
+        return IRSE(metadata["input_size"], metadata["widths"], metadata["units"])
 
     def convert_official(self, published: Path, job: TrainingJob) -> None:
         from masquerade.backbones.recognition import training

@@ -85,13 +85,13 @@ class PhotographTask:
 
 def train(name: str, trunk: Trunk, settings: PhotographSettings, params: RecognitionSettings, job: TrainingJob) -> None:
     """Train on the job's people and write the checkpoint. ``name`` is part of the seed."""
-    facts = {"network": trunk, "crop": CROP._asdict()}
-    training.train(name, started, params, job, facts, partial(PhotographTask, settings))
+    metadata = {"network": trunk, "crop": CROP._asdict()}
+    training.train(name, started, params, job, metadata, partial(PhotographTask, settings))
 
 
-def started(facts: Mapping[str, Any]) -> ImageNetRecognizer:
+def started(metadata: Mapping[str, Any]) -> ImageNetRecognizer:
     """The network with ImageNet's weights, in the order of memory in which depthwise convolutions are quick."""
-    network = ImageNetRecognizer(facts["network"], facts["input_size"])
+    network = ImageNetRecognizer(metadata["network"], metadata["input_size"])
     network.start_from_imagenet()
     return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 

@@ -125,7 +125,7 @@ def train(
     build: Callable[[Mapping], nn.Module],
     params: RecognitionSettings,
     job: TrainingJob,
-    facts: Mapping,
+    metadata: Mapping,
     task_of: Callable[[Recognizer, RecognitionSettings, np.ndarray, np.ndarray, int], Task] = RecognitionTask,
 ) -> None:
     """Train on the job's people and write the checkpoint.
@@ -150,11 +150,11 @@ def train(
     labels = rows["identity"].map({name: number for number, name in enumerate(chosen)}).to_numpy(np.int64, copy=True)
     logger.info("training on %d pictures of %d identities", len(rows), len(chosen))
     training.start()
-    facts = {**facts, "input_size": params.input_size, "identities": len(chosen)}
-    recognizer = place(_recognizer(build(facts), facts))
+    metadata = {**metadata, "input_size": params.input_size, "identities": len(chosen)}
+    recognizer = place(_recognizer(build(metadata), metadata))
     task = task_of(recognizer, params, archive.pictures(rows), labels, training.seed)
-    training.fit(task, params.steps, None, facts)
-    training.save({"network": recognizer.network}, facts)
+    training.fit(task, params.steps, None, metadata)
+    training.save({"network": recognizer.network}, metadata)
 
 
 def quality(recognizer: Recognizer, job: TrainingJob) -> dict[str, float]:
@@ -169,13 +169,13 @@ def quality(recognizer: Recognizer, job: TrainingJob) -> dict[str, float]:
 def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recognizer:
     """The recognizer of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    recognizer = _recognizer(saved.frozen("network", build(saved.facts)), saved.facts)
+    recognizer = _recognizer(saved.frozen("network", build(saved.metadata)), saved.metadata)
     # on a CPU, convolutions in the channels-last order are a sixth faster
     return recognizer.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
-def _recognizer(network: nn.Module, facts: Mapping) -> Recognizer:
-    return Recognizer(network, facts["input_size"], Crop(**facts["crop"]) if "crop" in facts else None)
+def _recognizer(network: nn.Module, metadata: Mapping) -> Recognizer:
+    return Recognizer(network, metadata["input_size"], Crop(**metadata["crop"]) if "crop" in metadata else None)
 
 
 def load_arcface(path: Path) -> Recognizer:
@@ -188,9 +188,9 @@ def convert_official(params: IdentitySettings, published: Path, job: TrainingJob
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    facts = {"widths": params.widths, "units": params.units, "input_size": params.recognition.input_size}
-    network = weight_files.load_file(IRSE(facts["input_size"], facts["widths"], facts["units"]), published)
-    checkpoints.save_checkpoint(job.checkpoint, {"network": network}, facts | {"crop": CROP._asdict()})
+    metadata = {"widths": params.widths, "units": params.units, "input_size": params.recognition.input_size}
+    network = weight_files.load_file(IRSE(metadata["input_size"], metadata["widths"], metadata["units"]), published)
+    checkpoints.save_checkpoint(job.checkpoint, {"network": network}, metadata | {"crop": CROP._asdict()})
 
 
 def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:

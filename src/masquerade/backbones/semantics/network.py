@@ -29,8 +29,8 @@ CLIP_VOCABULARY = 49408
 class SemanticEncoder(nn.Module):
     """CLIP: from pictures (N, 3, H, W) in [-1, 1], any size, and from sentences to features.
 
-    ``network`` has open_clip's keys. ``facts`` are those of its checkpoint: the architecture, the mean and the standard
-    deviation of pictures in [0, 1], and the vocabulary. All features are differentiable in the pictures.
+    ``network`` has open_clip's keys. ``metadata`` is that of its checkpoint: the architecture, the mean and the
+    standard deviation of pictures in [0, 1], and the vocabulary. All features are differentiable in the pictures.
     """
 
     network: Any
@@ -38,12 +38,12 @@ class SemanticEncoder(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, network: nn.Module, facts: Mapping):
+    def __init__(self, network: nn.Module, metadata: Mapping):
         super().__init__()
-        self.network, self.facts, self.image_size = network, dict(facts), facts["image_size"]
+        self.network, self.metadata, self.image_size = network, dict(metadata), metadata["image_size"]
         for name in ("mean", "std"):
-            self.register_buffer(name, torch.tensor(facts[name]).view(1, 3, 1, 1), persistent=False)
-        self.tokenizer = tokenizer(facts["text"]) if facts["text"] else None
+            self.register_buffer(name, torch.tensor(metadata[name]).view(1, 3, 1, 1), persistent=False)
+        self.tokenizer = tokenizer(metadata["text"]) if metadata["text"] else None
 
     def prepared(self, images: Tensor) -> Tensor:
         """The network's input: (N, 3, image_size, image_size), resized (bilinear, antialiased), normalized."""
@@ -143,7 +143,7 @@ def words_of(sentence: str) -> list[str]:
 
 
 def tokenizer(text: Mapping):
-    """The function that turns sentences into token ids, int64 (M, context). ``text``: the facts of the text encoder."""
+    """The function that turns sentences into token ids, int64 (M, context). ``text``: of the metadata."""
     if text["vocabulary"] == "clip":
         torchvision_internals.ensure()  # open_clip imports torchvision
         from open_clip.tokenizer import SimpleTokenizer
@@ -153,7 +153,7 @@ def tokenizer(text: Mapping):
 
 
 def architecture(params: SemanticsSettings, words: Iterable[str] = ()) -> dict[str, object]:
-    """The facts of a checkpoint that `build` needs. Raises ParameterError if the sizes do not divide.
+    """The metadata of a checkpoint that `build` needs. Raises ParameterError if the sizes do not divide.
 
     ``words``: the vocabulary, if it is that of the captions.
     """
@@ -179,20 +179,21 @@ def architecture(params: SemanticsSettings, words: Iterable[str] = ()) -> dict[s
     return {**{knob: getattr(params, knob) for knob in knobs}, "stem": list(stem_widths), "text": text}
 
 
-def build(facts: Mapping, temperature: float = 0.07) -> nn.Module:
-    """open_clip's CLIP of these facts, with random weights; without text encoder if ``facts['text']`` is None."""
+def build(metadata: Mapping, temperature: float = 0.07) -> nn.Module:
+    """open_clip's CLIP of this metadata, with random weights; without text encoder if ``metadata['text']`` is None."""
     torchvision_internals.ensure()  # open_clip imports torchvision
     from open_clip.model import CLIP
 
-    text = facts["text"] or {"vocabulary": "captions", "words": [], "context": 4, "width": 1, "layers": 1, "heads": 1}
+    no_text = {"vocabulary": "captions", "words": [], "context": 4, "width": 1, "layers": 1, "heads": 1}
+    text = metadata["text"] or no_text
     network = CLIP(
-        facts["embedding"],
+        metadata["embedding"],
         {
-            "image_size": facts["image_size"],
-            "patch_size": facts["patch"],
-            "width": facts["width"],
-            "layers": facts["layers"],
-            "head_width": facts["width"] // facts["heads"],
+            "image_size": metadata["image_size"],
+            "patch_size": metadata["patch"],
+            "width": metadata["width"],
+            "layers": metadata["layers"],
+            "head_width": metadata["width"] // metadata["heads"],
         },
         {
             "context_length": text["context"],
@@ -201,12 +202,12 @@ def build(facts: Mapping, temperature: float = 0.07) -> nn.Module:
             "layers": text["layers"],
             "heads": text["heads"],
         },
-        quick_gelu=facts["activation"] == "quick_gelu",
+        quick_gelu=metadata["activation"] == "quick_gelu",
         init_logit_scale=math.log(1 / temperature),
     )
-    if facts["stem"]:
-        network.visual.conv1 = stem(facts["stem"], facts["width"])
-    return network if facts["text"] else ImageEncoder(network.visual)
+    if metadata["stem"]:
+        network.visual.conv1 = stem(metadata["stem"], metadata["width"])
+    return network if metadata["text"] else ImageEncoder(network.visual)
 
 
 def stem(widths: list[int], out: int) -> nn.Sequential:
@@ -231,7 +232,7 @@ def captions_of(archive: FaceArchive, rows) -> list[str]:
 def load(checkpoint: Path) -> SemanticEncoder:
     """The encoder of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    encoder = SemanticEncoder(build(saved.facts), saved.facts)
+    encoder = SemanticEncoder(build(saved.metadata), saved.metadata)
     saved.frozen("clip", encoder.network)
     return encoder.eval().requires_grad_(False)
 

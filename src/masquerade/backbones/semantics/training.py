@@ -72,7 +72,7 @@ class ContrastiveTask:
             words = vocabulary(captions)
             self.words = encoder.tokenizer(words).to(self.device)
             self.holds = torch.stack([holding(part, words) for part in both])  # (2, N, V)
-            numbers = encoder.facts["width"] * (encoder.image_size // encoder.facts["patch"]) ** 2
+            numbers = encoder.metadata["width"] * (encoder.image_size // encoder.metadata["patch"]) ** 2
             self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
         rates = params.learning_rate, params.small_scale.kernel_rate
         adam = AdamOptions(params.weight_decay, params.epsilon)
@@ -204,16 +204,16 @@ def train(params: SemanticsSettings, job: TrainingJob) -> None:
             f"{job.faces} has {len(rows)} usable training pictures; the loss needs 2. Train on more faces."
         )
     logger.info("training on %d pictures with %d different captions", len(rows), len(set(captions)))
-    facts = architecture(params, vocabulary(captions)) | OURS
+    metadata = architecture(params, vocabulary(captions)) | OURS
     training.start()
-    encoder = inputs.place(SemanticEncoder(build(facts, params.temperature), facts))
+    encoder = inputs.place(SemanticEncoder(build(metadata, params.temperature), metadata))
     start(encoder.network.visual, params.small_scale.position_std, params.small_scale.attention_gain)
     # a large batch is worth the extra time
     encoder.network.set_grad_checkpointing(inputs.device().type == "cuda")
     people = rows["identity"].to_numpy()
     task = ContrastiveTask(encoder, params, archive.pictures(rows), captions, people, training.seed)
-    training.fit(task, params.steps, None, facts)
-    training.save({"clip": encoder.network}, facts)
+    training.fit(task, params.steps, None, metadata)
+    training.save({"clip": encoder.network}, metadata)
 
 
 FARL_HEADS = ("visual.lm_transformer.", "visual.ln_lm.", "visual.lm_head.", "visual.mask_token")
@@ -234,13 +234,13 @@ def convert_official(params: SemanticsSettings, published: Path, job: TrainingJo
             "to '' to train a network on the words of the captions."
         )
     weights = clip_tensors(weight_files.read(published), published)
-    facts = architecture(params) | CLIPS
+    metadata = architecture(params) | CLIPS
     if all(key.startswith("visual.") or key == "logit_scale" for key in weights):
         logger.warning("%s holds no text encoder: the network cannot encode sentences", published)
-        facts["text"] = None
+        metadata["text"] = None
         weights.pop("logit_scale", None)
-    network = weight_files.load(build(facts), weights, published)
-    checkpoints.save_checkpoint(job.checkpoint, {"clip": network}, facts)
+    network = weight_files.load(build(metadata), weights, published)
+    checkpoints.save_checkpoint(job.checkpoint, {"clip": network}, metadata)
 
 
 def clip_tensors(content: Any, path: Path) -> dict[str, Tensor]:

@@ -213,4 +213,4 @@ def draw_part(params: str, seed: int, directions: np.ndarray, split: str, people
         for number in people:
             for row, picture in studio.draw_person(directions, split, number):
                 out.add(picture, row)
-        out.facts["rejected"] = dict(studio.rejected)
+        out.metadata["rejected"] = dict(studio.rejected)

@@ -247,7 +247,7 @@ def _load_same_training(base: Path, digest: str, network: nn.Module) -> bool:
     The graph gives a base only if its parameters are the same. Weights of weights/ learned from other people.
     """
     saved = Saved(base)
-    same = saved.facts.get("training") == digest or pretrained.PRETRAINED in saved.facts
+    same = saved.metadata.get("training") == digest or pretrained.PRETRAINED in saved.metadata
     if same:
         saved.frozen("network", network)
     return same
@@ -268,9 +268,9 @@ def read_images(archive: FaceArchive, part: str, size: int, limit: int | None = 
     Raises ParameterError if the archive holds another size or fewer than two faces.
     """
     rows = archive.select(part).iloc[:limit]
-    if archive.facts["size"] != size:
+    if archive.metadata["size"] != size:
         raise ParameterError(
-            f"{archive.path} holds images of {archive.facts['size']} pixels, but the widths are those of a network "
+            f"{archive.path} holds images of {archive.metadata['size']} pixels, but the widths are those of a network "
             f"for {size}. Give encoder_widths log2(pixels) - 1 entries and generator_widths one more."
         )
     if len(rows) < 2:

@@ -202,7 +202,7 @@ def read_people(
     ``names``: only these people. Larger pictures are averaged down. Raises ParameterError if fewer than two faces
     remain, or if pictures are smaller than ``size``.
     """
-    rows, own = select_located(archive, part), archive.facts["size"]
+    rows, own = select_located(archive, part), archive.metadata["size"]
     if names is not None:
         rows = rows[rows["identity"].isin(set(names))]
     rows = rows.iloc[:limit]

@@ -60,8 +60,8 @@ class AnonymousNet(Method):
 
         super().__init__(params, variant, resources)
         saved = Saved(self.checkpoint)
-        self._size, self._chosen = saved.facts["size"], training.select_columns(params)
-        shape = (saved.facts["labels"], len(self._chosen))
+        self._size, self._chosen = saved.metadata["size"], training.select_columns(params)
+        shape = (saved.metadata["labels"], len(self._chosen))
         population = training.Population(
             torch.zeros(shape, dtype=torch.bool),
             torch.zeros(shape[:1], dtype=torch.int64),

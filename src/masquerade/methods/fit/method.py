@@ -43,7 +43,7 @@ class FIT(Method):
 
         super().__init__(params, variant, resources)
         saved = Saved(self.checkpoint, resources.backbones, TIED)
-        self._size: int = saved.facts["size"]
+        self._size: int = saved.metadata["size"]
         self._network = place(saved.frozen("network", build_transformer(params)))
 
     @classmethod

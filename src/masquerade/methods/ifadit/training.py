@@ -61,8 +61,8 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
         task, task.steps, lambda: draw_samples(networks, disentangler, transform, sources, job.seed), list(task.phases)
     )
     modules = {"disentangler": disentangler, "transform": transform} | ({"span": span} if small.span else {})
-    facts = {"first_phase": first_phase if settings.dual_phase else ""}
-    training.save(modules, facts, list_tied_backbones(settings))
+    metadata = {"first_phase": first_phase if settings.dual_phase else ""}
+    training.save(modules, metadata, list_tied_backbones(settings))
 
 
 def build_disentangler(settings: IfaditSettings, mean: Tensor, identity: nn.Module, inverter: Inverter) -> Disentangler:
@@ -125,7 +125,7 @@ def _load_first_phase(disentangler: Disentangler, first_phase: str, job: Trainin
         return False
     try:
         saved = Saved(job.base)
-        if saved.facts.get("first_phase") == first_phase:
+        if saved.metadata.get("first_phase") == first_phase:
             checkpoints.load_into(disentangler, saved.tensors.get("disentangler", {}), job.base)
             return True
     except CheckpointError as error:

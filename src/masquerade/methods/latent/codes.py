@@ -27,14 +27,14 @@ class Table(nn.Module):
 
     @staticmethod
     def read(path: Path, kind: str, backbones: Mapping[str, Path]) -> tuple[dict[str, Tensor], Mapping[str, Any]]:
-        """The columns and the facts of a file.
+        """The columns and the metadata of a file.
 
         Raises CheckpointError if it is damaged, or is of another kind or generator.
         """
         saved = checkpoints.Saved(path, backbones, ("generator",))
         if kind not in saved.tensors:
             raise CheckpointError(f"{path} holds no {kind}. Delete it and run `snakemake {path}` again.")
-        return saved.tensors[kind], saved.facts
+        return saved.tensors[kind], saved.metadata
 
 
 FARTHEST = 20.0  # an inversion has diverged if its code is this many times farther from the mean of W than W is
@@ -48,8 +48,8 @@ class Codes:
         self._space = space
         self._rows: dict[str, int] = {}
         if stored is not None:
-            self._table, facts = Table.read(stored, "codes", space.backbones)
-            self._rows = {name: row for row, name in enumerate(json.loads(facts["ids"]))}
+            self._table, metadata = Table.read(stored, "codes", space.backbones)
+            self._rows = {name: row for row, name in enumerate(json.loads(metadata["ids"]))}
 
     def of(self, faces: Faces) -> tuple[Tensor, Tensor]:
         """W+ (N, layers, style) and features (N, D). Raises as `w_plus`."""
@@ -113,11 +113,11 @@ def write_codes(space: LatentSpace, archive: FaceArchive, output: Path) -> np.nd
     w_plus = torch.cat(codes)
     failed = has_diverged(w_plus, space) | torch.cat(missed)
     columns = {"w_plus": w_plus, "features": torch.cat(features), "diverged": failed}
-    facts = {
+    metadata = {
         "generator": space.generator_md5,
-        "archive": archive.facts["checksum"],
+        "archive": archive.metadata["checksum"],
         "ids": json.dumps(rows["id"].tolist()),
     }
-    checkpoints.save_checkpoint(output, {"codes": Table(columns)}, facts)
+    checkpoints.save_checkpoint(output, {"codes": Table(columns)}, metadata)
     assert samples is not None
     return samples

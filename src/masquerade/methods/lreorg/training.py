@@ -245,7 +245,7 @@ def encode_identity(identity: Recognizer, images: Tensor) -> tuple[Tensor, list[
 
 def build_network(settings: LReOrgSettings, space: LatentSpace) -> CDFNet:
     """A network with the widths of ``settings``, for the generator and the text-image model of ``space``."""
-    condition = space.semantics.facts["embedding"]
+    condition = space.semantics.metadata["embedding"]
     width = space.generator.style_width
     return CDFNet(width, condition, settings.blocks, settings.hidden, settings.growth, settings.limit)
 

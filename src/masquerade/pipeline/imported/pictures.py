@@ -43,7 +43,7 @@ class Originals:
     def __init__(self, archive: FaceArchive):
         self.archive = archive
         self.rows = archive.select(SPLIT)
-        self.size = archive.facts["size"]
+        self.size = archive.metadata["size"]
         profiles = [np.empty((0, self.size * 3), np.float32)]
         signatures = []
         sha = hashlib.sha256()
@@ -230,7 +230,7 @@ def import_cell(
     statement = {"imported": f"sha256:{knobs.sha256}", "program": source}
     results = _results(pictures, rows[~rows["id"].isin(refused.keys())], originals, knobs.near)
     about = {**about, "key_id": ""}
-    anonymization.write(output, rows, refused, results, about, {**archive.facts, **about, "statement": statement})
+    anonymization.write(output, rows, refused, results, about, {**archive.metadata, **about, "statement": statement})
 
 
 def _results(

@@ -168,7 +168,7 @@ def release_parts(records: Iterator[PhotographRecord], steps: Steps, done: int =
         result = FaceArchive(results)
         rows = steps.release.publish(FaceArchive(originals), result, clear)
         done += len(rows)
-        yield Part(rows, result.facts.get("statement") or {}, sha256)
+        yield Part(rows, result.metadata.get("statement") or {}, sha256)
 
 
 def _add_facts(record: Record, find_facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:
