@@ -11,7 +11,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.methods.anonymousnet import training
 from masquerade.methods.anonymousnet.method import AnonymousNet
-from masquerade.methods.anonymousnet.network import StarGanGenerator
+from masquerade.methods.anonymousnet.training import StarGanGenerator
 from masquerade.params import loading
 
 ESTIMATED, LABELS = 1, 40  # updates of stage I, and of the critic alone

@@ -7,7 +7,7 @@ import torch
 from skimage.metrics import structural_similarity
 from torch import nn
 
-from masquerade.methods.fawkes import cloak
+from masquerade.methods import fawkes
 
 
 class Plain(nn.Module):
@@ -29,7 +29,7 @@ def pictures(count: int = 3, size: int = 24) -> np.ndarray:
 def test_dissimilarity_is_half_of_one_minus_the_structural_similarity():
     first = pictures(1)
     second = np.clip(first + 0.1 * np.random.default_rng(1).standard_normal(first.shape), -1, 1).astype(np.float32)
-    found = cloak.Dissimilarity(torch.from_numpy(first))(torch.from_numpy(second)).item()
+    found = fawkes.Dissimilarity(torch.from_numpy(first))(torch.from_numpy(second)).item()
     scaled = [(each[0] + 1) * 127.5 for each in (first, second)]
     _, local = structural_similarity(
         *scaled,
@@ -47,7 +47,7 @@ def test_dissimilarity_is_half_of_one_minus_the_structural_similarity():
 def test_weight_doubles_below_the_band_halves_above_it_and_is_one_inside():
     weight, side = torch.tensor([2.0, 2.0, 2.0, 2.0]), torch.tensor([1.0, -1.0, 1.0, -1.0])
     unlike = torch.tensor([0.5, 1.5, 1.0, 0.5])
-    weight, side = cloak.reweigh(weight, side, unlike, 1.0)
+    weight, side = fawkes.reweigh(weight, side, unlike, 1.0)
     assert weight.tolist() == [4.0, 1.0, 1.0, 1.0]  # the last one changes sides
     assert side.tolist() == [1.0, -1.0, 0.0, 1.0]
 
@@ -56,17 +56,17 @@ def test_change_stays_within_its_limits_and_moves_the_features():
     images = pictures()
     knobs = SimpleNamespace(threshold=0.02, steps=40, rate=15.0)
     identity, names = Plain(24), ["a", "b", "c"]
-    made = cloak.cloak(identity, images, names, 0, 24, knobs)
+    made = fawkes.cloak(identity, images, names, 0, 24, knobs)
     change = np.abs(made - images)
-    assert change.max() <= cloak.REACH + 1e-6
+    assert change.max() <= fawkes.REACH + 1e-6
     both = [torch.from_numpy(each) for each in (images, made)]
-    assert (cloak.Dissimilarity(both[0])(both[1]) <= 1.1 * 0.02 + 1e-6).all()
+    assert (fawkes.Dissimilarity(both[0])(both[1]) <= 1.1 * 0.02 + 1e-6).all()
     far = (identity(both[0]) - identity(both[1])).norm(dim=1)
     assert (far > 0.05).all()
 
 
 def test_search_at_another_size_enlarges_the_change():
     images = pictures(2, 48)
-    made = cloak.cloak(Plain(24), images, ["a", "b"], 0, 24, SimpleNamespace(threshold=0.02, steps=5, rate=15.0))
+    made = fawkes.cloak(Plain(24), images, ["a", "b"], 0, 24, SimpleNamespace(threshold=0.02, steps=5, rate=15.0))
     assert made.shape == images.shape
     assert not np.array_equal(made, images)

@@ -16,7 +16,7 @@ from masquerade.core.errors import KeyFormatError, ParameterError
 from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.fit import draw_passwords, encode_bits, group_bits, invert_bits, read_key, training
-from masquerade.methods.fit.network import INSIDE, IdentityTransformer, PasswordClassifier, build_discriminators
+from masquerade.methods.fit.training import INSIDE, IdentityTransformer, PasswordClassifier, build_discriminators
 
 METHOD = discovery.load("methods", "fit")
 KEY, OTHER = b"\x12\x34", b"\xfe\x01"

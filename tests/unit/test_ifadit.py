@@ -16,8 +16,7 @@ from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.ifadit.frozen import FrozenNetworks, TrainingImages
 from masquerade.methods.ifadit.network import Span
-from masquerade.methods.ifadit.phases import PhaseTwo
-from masquerade.methods.ifadit.training import build_disentangler
+from masquerade.methods.ifadit.training import PhaseTwo, build_disentangler
 from masquerade.networks.latent_encoders import Encoder4Editing
 from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.stylegan2 import Generator

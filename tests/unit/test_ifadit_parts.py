@@ -20,7 +20,7 @@ from masquerade.methods.ifadit.network import (
     draw_secrets,
     map_secrets,
 )
-from masquerade.methods.ifadit.phases import draw_pairs, project_to_visible
+from masquerade.methods.ifadit.training import draw_pairs, project_to_visible
 from masquerade.networks.identity_mapping import IdentityMapping
 from masquerade.networks.stylegan2 import Generator
 

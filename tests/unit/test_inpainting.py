@@ -12,16 +12,13 @@ from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, Scenes, compute_differences, jitter_boxes
-from masquerade.methods.anonymousnet.network import StarGanCritic, StarGanGenerator
-from masquerade.methods.ciagan.network import CiaganCritic, CiaganGenerator
-from masquerade.methods.ciagan.training import choose_people
-from masquerade.methods.dartblur.network import DartBlurUNet
+from masquerade.methods.anonymousnet.training import StarGanCritic, StarGanGenerator
+from masquerade.methods.ciagan.training import CiaganCritic, CiaganGenerator, choose_people
+from masquerade.methods.dartblur.training import DartBlurUNet
 from masquerade.methods.deepprivacy import DeepPrivacySettings
-from masquerade.methods.deepprivacy.network import InpaintingUNet, pose_maps, published_widths
-from masquerade.methods.deepprivacy.training import DeepPrivacyTask
+from masquerade.methods.deepprivacy.training import DeepPrivacyTask, InpaintingUNet, pose_maps, published_widths
 from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
-from masquerade.methods.deepprivacy2.network import StyleUNet
-from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task
+from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task, StyleUNet
 from masquerade.networks.grid_detector import build_targets
 from masquerade.params import loading
 

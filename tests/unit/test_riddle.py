@@ -17,10 +17,10 @@ from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.methods.riddle import derive_password, losses, training
-from masquerade.methods.riddle.losses import EVERY, Ranger
+from masquerade.methods.riddle import derive_password, training
 from masquerade.methods.riddle.method import Riddle
 from masquerade.methods.riddle.network import LatentEncryptor, divide_layers
+from masquerade.methods.riddle.training import EVERY, Ranger
 
 SIZE, STYLE = kit.SIZE, 12
 WEIGHTS = {"lpips": 0.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05}
@@ -156,28 +156,28 @@ def test_passwords_are_standard_normal():
 def test_only_similarity_above_the_margin_adds_to_the_loss():
     known, hidden = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.6, 0.8]])
     opposite = -known
-    cosines = losses.compare_different(known, hidden, opposite, hidden, opposite)
+    cosines = training.compare_different(known, hidden, opposite, hidden, opposite)
     expected = [0.6, -1.0, -0.6, 0.6, -1.0, -0.6]  # by hand, in the order of `different`
     torch.testing.assert_close(cosines[:, 0], torch.tensor(expected))
-    assert losses.reversed_identity_loss(cosines, 0.1).item() == pytest.approx((0.5 + 0.5) / 6)
-    assert losses.reversed_latent_loss(cosines, 0.1).item() == pytest.approx((4 * 0.5 + 2 * 0.9) / 6)
+    assert training.reversed_identity_loss(cosines, 0.1).item() == pytest.approx((0.5 + 0.5) / 6)
+    assert training.reversed_latent_loss(cosines, 0.1).item() == pytest.approx((4 * 0.5 + 2 * 0.9) / 6)
 
 
 def test_identity_recovery_loss_is_the_cosine_distance():
     recovered, original = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.6, 0.8]])
-    assert losses.identity_recovery_loss(recovered, original).item() == pytest.approx(0.1)  # 1 - (1 + 0.8) / 2
+    assert training.identity_recovery_loss(recovered, original).item() == pytest.approx(0.1)  # 1 - (1 + 0.8) / 2
 
 
 def test_published_identity_losses_are_those_worked_by_hand():
     known, hidden, other = (torch.tensor([row]) for row in ([1.0, 0.0], [0.6, 0.8], [0.0, 1.0]))
     recovered, unlocked, unlocked_other = (torch.tensor([row]) for row in ([0.8, 0.6], [0.0, -1.0], [0.8, -0.6]))
-    reversing, recovering = losses.published_identity_losses(
+    reversing, recovering = training.published_identity_losses(
         known, hidden, other, recovered, unlocked, unlocked_other, 0.1
     )
     # enc: cosines 0.6 and 0; dec: -0.6, 0.28, 0 and 0.8; nothing counts for less than the margin
     assert reversing.item() == pytest.approx((0.6 + 0.1) / 2 + (0.1 + 0.28 + 0.1 + 0.8) / 4)
     assert recovering.item() == pytest.approx(1 - 0.8)
-    _, opposite = losses.published_identity_losses(known, hidden, other, -known, unlocked, unlocked_other, 0.1)
+    _, opposite = training.published_identity_losses(known, hidden, other, -known, unlocked, unlocked_other, 0.1)
     assert opposite.item() == pytest.approx(0.9)
 
 
@@ -185,7 +185,7 @@ def test_published_pixel_loss_is_the_sum_over_the_five_pictures():
     target = torch.zeros(2, 3, 4, 4)
     five = torch.stack([torch.full_like(target, value) for value in (0.1, -0.2, 0.3, -0.4, 0.5)])
     five[0, 1] = 0.3  # of the first picture of a pair: mean of 0.1 and 0.3
-    assert losses.pixel_loss(five, target).item() == pytest.approx(0.2 + 0.2 + 0.3 + 0.4 + 0.5)
+    assert training.pixel_loss(five, target).item() == pytest.approx(0.2 + 0.2 + 0.3 + 0.4 + 0.5)
 
 
 def flat_distance(made, target):
@@ -225,20 +225,20 @@ def test_layout_loss_compares_colors_and_ignores_fine_detail():
     flat = torch.zeros(1, 3, SIZE, SIZE)
     fine = torch.ones(1, 3, SIZE, SIZE)
     fine[..., ::2] = -1
-    assert losses.layout_loss(fine, flat).item() == 0
-    assert losses.layout_loss(flat + 0.25, flat).item() == pytest.approx(0.25)
+    assert training.layout_loss(fine, flat).item() == 0
+    assert training.layout_loss(flat + 0.25, flat).item() == pytest.approx(0.25)
 
 
 def test_distribution_loss_is_zero_for_equal_sets_and_grows_with_distance():
     torch.manual_seed(0)
     first, second = torch.randn(400, 6), torch.randn(400, 6)
-    near, far = losses.distribution_loss(first, second), losses.distribution_loss(first, second + 2)
+    near, far = training.distribution_loss(first, second), training.distribution_loss(first, second + 2)
     assert abs(near.item()) < 0.02 < far.item()
 
 
 def test_training_rounds_pictures_as_their_files_do():
     images = (torch.rand(2, 3, 8, 8, generator=torch.Generator().manual_seed(0)) * 2.4 - 1.2).requires_grad_(True)
-    saved = losses.round_to_8_bits(images)
+    saved = training.round_to_8_bits(images)
     np.testing.assert_allclose(saved.detach().numpy(), to_float(to_uint8(images.detach().numpy())), atol=1e-6)
     (slope,) = torch.autograd.grad(saved.sum(), images)
     assert torch.equal(slope, (images.abs() <= 1).float())

@@ -44,7 +44,7 @@ class CIAGAN(InpaintingMethod):
     variant: Variant
 
     def build_network(self):
-        from masquerade.methods.ciagan.network import build_generator
+        from masquerade.methods.ciagan.training import build_generator
 
         return build_generator(self.params)
 
@@ -59,7 +59,7 @@ class CIAGAN(InpaintingMethod):
 
     @classmethod
     def load_official(cls, params: CiaganSettings, path: Path):
-        from masquerade.methods.ciagan.network import load_official
+        from masquerade.methods.ciagan.training import load_official
 
         return load_official(params, path)
 

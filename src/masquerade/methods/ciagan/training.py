@@ -1,9 +1,19 @@
-"""The training of CIAGAN (Maximov et al. 2020, section 3, and the published code)."""
+"""The networks of CIAGAN (Maximov et al. 2020, arXiv:2005.09544), its published weight file, and its training.
+
+The networks are those of the published code, layer by layer: arch_unet_flex.py has the generator and the critic,
+arch_resnet_siam.py the siamese network.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.functional import normalize, relu
+from torch.nn.utils.parametrizations import spectral_norm
 
 from masquerade.backbones import loaded
 from masquerade.core import seeding
@@ -13,10 +23,209 @@ from masquerade.core.people import sort_by_hash
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.ciagan import CiaganSettings
-from masquerade.methods.ciagan.network import CiaganCritic, build_generator, build_siamese
+from masquerade.networks.deterministic import ReflectedConv2d
 from masquerade.networks.inputs import apply_in_batches, device
+from masquerade.training import weight_files
 from masquerade.training.optimizers import Optimizers
 from masquerade.training.settings import TrainingJob
+
+SLOPE = 0.2  # of every LeakyReLU
+BOTTOM = 4
+"""Side in pixels of the coarsest maps."""
+CODE = 32  # channels of the identity at 4 x 4 pixels
+
+
+def build_convolution(inputs: int, outputs: int, kernel: int = 3) -> nn.Module:
+    """A convolution with reflected borders and spectral norm, as each of the generator and the critic."""
+    return spectral_norm(ReflectedConv2d(inputs, outputs, kernel))
+
+
+class Down(nn.Module):
+    """A residual block that halves the picture: ReLU, convolution, ReLU, convolution, mean of 2 x 2 pixels."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.first, self.second = build_convolution(inputs, outputs), build_convolution(outputs, outputs)
+        self.beside = build_convolution(inputs, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        deep = self.second(functional.relu(self.first(functional.relu(x))))
+        return functional.avg_pool2d(deep, 2) + functional.avg_pool2d(self.beside(x), 2)
+
+
+class Up(nn.Module):
+    """A residual block that doubles the picture: norm, ReLU, twice as large, convolution, norm, ReLU, convolution."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.norm1, self.norm2 = build_norm(inputs), build_norm(outputs)
+        self.first, self.second = build_convolution(inputs, outputs), build_convolution(outputs, outputs)
+        self.beside = build_convolution(inputs, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        large = self.first(_twice(functional.relu(self.norm1(x))))
+        return self.second(functional.relu(self.norm2(large))) + self.beside(_twice(x))
+
+
+class Middle(nn.Module):
+    """A residual block of one size: convolution, norm, ReLU, convolution, norm."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.layers = nn.Sequential(
+            build_convolution(width, width),
+            build_norm(width),
+            nn.ReLU(),
+            build_convolution(width, width),
+            build_norm(width),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.layers(x)
+
+
+class CiaganGenerator(nn.Module):
+    """Draws a face from its surroundings, lines along its landmarks, and the label of another person.
+
+    ``down``: channels after each halving (32, 64, 128, 256, 256 at 128 pixels: published). ``up``: channels after each
+    doubling (256, 128, 64, 32, 16). ``labels``: people whose identity it can draw (1,200: published). ``identity``:
+    widths of the layers that read the label, the last one times 4 x 4 a multiple of 16 numbers.
+    """
+
+    def __init__(self, down: Sequence[int], up: Sequence[int], labels: int, identity: Sequence[int], blocks: int = 4):
+        super().__init__()
+        self.size = BOTTOM * 2 ** len(down)
+        self.down = nn.ModuleList(Down(a, b) for a, b in zip([6, *down], down, strict=False))
+        self.down_norms = nn.ModuleList(build_norm(width) for width in down)
+        widths = [labels, *identity]
+        layers: list[nn.Module] = []
+        for into, out in zip(widths, identity, strict=False):
+            layers += [nn.Linear(into, out), nn.LeakyReLU(SLOPE)]
+        self.label = nn.Sequential(*layers)
+        self.code = identity[-1] // BOTTOM**2
+        maps = [self.code, max(1, down[-1] // 4), max(1, down[-1] // 2), down[-1]]
+        spread: list[nn.Module] = []
+        for into, out in pairwise(maps):
+            spread += [build_convolution(into, out), nn.LeakyReLU(SLOPE), build_norm(out)]
+        self.spread = nn.Sequential(*spread)
+        self.merge = nn.Sequential(build_convolution(2 * down[-1], down[-1]), build_norm(down[-1]))
+        self.middle = nn.Sequential(*(Middle(down[-1]) for _ in range(blocks)))
+        self.up = nn.ModuleList(Up(a, b) for a, b in zip([down[-1], *up], up, strict=False))
+        self.up_norms = nn.ModuleList(build_norm(width) for width in up)
+        self.end = nn.Conv2d(up[-1], 3, 3, padding=1)
+
+    def forward(self, hidden: Tensor, masks: Tensor, lines: Tensor, labels: Tensor) -> Tensor:
+        """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
+
+        ``hidden`` (N, 3, S, S) in [-1, 1]; ``masks`` (N, 1, S, S), 1 in the region to draw; ``lines`` (N, 1, S, S), 0
+        on the lines, else 1; ``labels`` (N, labels), 1 at the wanted person and 0 elsewhere.
+        """
+        features = torch.cat(
+            [color_lines(lines), (hidden + 1) / 2 * (1 - masks)], dim=1
+        )  # in [0, 1], black in the region
+        for block, norm in zip(self.down, self.down_norms, strict=True):
+            features = norm(block(features))
+        code = self.label(labels).unflatten(1, (self.code, BOTTOM, BOTTOM))
+        features = self.middle(self.merge(torch.cat([features, self.spread(code)], dim=1)))
+        for block, norm in zip(self.up, self.up_norms, strict=True):
+            features = norm(block(features))
+        return self.end(features) * 2 - 1
+
+
+class CiaganCritic(nn.Module):
+    """Scores a picture beside its lines, (N,); larger is more real. ``widths``: channels after each halving."""
+
+    def __init__(self, widths: Sequence[int], hidden: int, size: int):
+        super().__init__()
+        self.down = nn.ModuleList(Down(a, b) for a, b in zip([6, *widths], widths, strict=False))
+        side = size // 2 ** len(widths)
+        self.dense = nn.Sequential(
+            nn.Flatten(), nn.Linear(widths[-1] * side * side, hidden), nn.LeakyReLU(SLOPE), nn.Linear(hidden, 1)
+        )
+
+    def forward(self, images: Tensor, lines: Tensor) -> Tensor:
+        """Pictures (N, 3, S, S) in [-1, 1] and lines (N, 1, S, S) -> (N,)."""
+        features = torch.cat([(images + 1) / 2, color_lines(lines)], dim=1)
+        for block in self.down:
+            features = block(features)
+        return functional.leaky_relu(self.dense(features), SLOPE).squeeze(1)  # on the score too: published code
+
+
+def build_siamese(embedding: int) -> nn.Module:
+    """The network that compares two people, (N, 3, S, S) -> (N, embedding): ResNet-18 that starts at full size."""
+    from masquerade.networks import torchvision_internals
+
+    torchvision_internals.ensure()
+    from torchvision.models import resnet18
+
+    network = resnet18(weights=None)
+    network.conv1, network.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
+    network.fc = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, embedding))
+    return network
+
+
+def color_lines(lines: Tensor) -> Tensor:
+    """Blue lines on white, (N, 3, S, S), as the published code saves them."""
+    return torch.cat([lines, lines, torch.ones_like(lines)], dim=1)
+
+
+def build_norm(width: int) -> nn.InstanceNorm2d:
+    """The norm of each picture and channel, with a learned gain and bias."""
+    return nn.InstanceNorm2d(width, affine=True)
+
+
+def _twice(x: Tensor) -> Tensor:
+    return functional.interpolate(x, scale_factor=2.0, mode="nearest")
+
+
+LEVELS = 5
+"""Halvings of the published network of 128 pixels. That of 64 pixels lacks the first, number 0."""
+PLAIN = {"weight": "weight", "bias": "bias"}
+SPECTRAL = {
+    "weight_orig": "parametrizations.weight.original",
+    "weight_u": "parametrizations.weight.0._u",
+    "weight_v": "parametrizations.weight.0._v",
+    "bias": "bias",
+}
+"""Names of a convolution with spectral norm, by the older interface of PyTorch -> by the newer one."""
+
+
+def build_generator(settings: CiaganSettings) -> CiaganGenerator:
+    """The generator with the widths of ``settings``, untrained."""
+    return CiaganGenerator(settings.down, settings.up, settings.labels, settings.identity, settings.blocks)
+
+
+def load_official(params: CiaganSettings, path: Path) -> CiaganGenerator:
+    """The generator of a file with the published layout and the sizes of ``params``, frozen.
+
+    Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
+    """
+    given = weight_files.select_tensors(weight_files.read(path), path)
+    return weight_files.load(
+        build_generator(params), weight_files.rename_tensors(given, official_names(params), path), path
+    )
+
+
+def official_names(params: CiaganSettings) -> dict[str, str]:
+    """Published name -> our name of each tensor of a generator with the sizes of ``params``."""
+    first, convolutions, plain = LEVELS - len(params.down), {"embed.0": "merge.0"}, {"embed.1": "merge.1"}
+    residual = {"conv_r1": "first", "conv_r2": "second", "conv_l": "beside"}
+    for level in range(len(params.down)):
+        theirs, back = first + level, LEVELS - 1 - level
+        convolutions |= {f"conv{theirs}.{a}": f"down.{level}.{b}" for a, b in residual.items()}
+        convolutions |= {f"deconv{back}.{a}": f"up.{level}.{b}" for a, b in residual.items()}
+        plain |= {f"deconv{back}.norm_r{number}": f"up.{level}.norm{number}" for number in (1, 2)}
+        plain |= {f"in{theirs}_e": f"down_norms.{level}", f"in{back}_d": f"up_norms.{level}"}
+    plain |= {f"encode_one_hot.{2 * layer}": f"label.{2 * layer}" for layer in range(len(params.identity))}
+    for at in (0, 3, 6):  # convolution, LeakyReLU, norm
+        convolutions[f"encode_noise.{at}"], plain[f"encode_noise.{at + 2}"] = f"spread.{at}", f"spread.{at + 2}"
+    for block in range(params.blocks):
+        convolutions |= {f"res{block + 1}.conv{n}": f"middle.{block}.layers.{at}" for n, at in ((1, 0), (2, 3))}
+        plain |= {f"res{block + 1}.in{n}": f"middle.{block}.layers.{at}" for n, at in ((1, 1), (2, 4))}
+    plain["conv_end.0"] = "end"
+    found = {f"{a}.conv2d.{x}": f"{b}.{y}" for a, b in convolutions.items() for x, y in SPECTRAL.items()}
+    return found | {f"{a}.{x}": f"{b}.{y}" for a, b in plain.items() for x, y in PLAIN.items()}
+
 
 MARGIN = 3.0  # distance beyond which two people are not pushed further apart: the published code
 

@@ -39,7 +39,7 @@ class DartBlur(Method):
     variant: Variant
 
     def __init__(self, params: DartBlurSettings, variant: Variant, resources: Resources):
-        from masquerade.methods.dartblur.network import DartBlurUNet
+        from masquerade.methods.dartblur.training import DartBlurUNet
         from masquerade.networks.inputs import place
         from masquerade.training.checkpoints import Saved
 
@@ -54,7 +54,7 @@ class DartBlur(Method):
 
     @classmethod
     def load_official(cls, params: DartBlurSettings, path: Path):
-        from masquerade.methods.dartblur.network import load_official
+        from masquerade.methods.dartblur.training import load_official
 
         return load_official(params, path)
 

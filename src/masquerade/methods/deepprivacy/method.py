@@ -42,7 +42,7 @@ class DeepPrivacy(StyledInpaintingMethod):
     variant: Variant
 
     def build_network(self):
-        from masquerade.methods.deepprivacy.network import build_generator
+        from masquerade.methods.deepprivacy.training import build_generator
 
         return build_generator(self.params)
 
@@ -57,7 +57,7 @@ class DeepPrivacy(StyledInpaintingMethod):
 
     @classmethod
     def load_official(cls, params: DeepPrivacySettings, path: Path):
-        from masquerade.methods.deepprivacy.network import load_official
+        from masquerade.methods.deepprivacy.training import load_official
 
         return load_official(params, path)
 

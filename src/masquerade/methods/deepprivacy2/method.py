@@ -43,7 +43,7 @@ class DeepPrivacy2(StyledInpaintingMethod):
     variant: Variant
 
     def build_network(self):
-        from masquerade.methods.deepprivacy2.network import build_generator
+        from masquerade.methods.deepprivacy2.training import build_generator
 
         network = build_generator(self.params)
         network.truncation = self.variant.truncation
@@ -57,7 +57,7 @@ class DeepPrivacy2(StyledInpaintingMethod):
 
     @classmethod
     def load_official(cls, params: DeepPrivacy2Settings, path: Path):
-        from masquerade.methods.deepprivacy2.network import load_official
+        from masquerade.methods.deepprivacy2.training import load_official
 
         return load_official(params, path)
 

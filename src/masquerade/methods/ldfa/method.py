@@ -41,7 +41,7 @@ class LDFA(Method):
 
     def __init__(self, params: LdfaSettings, variant: Variant, resources: Resources):
         from masquerade.methods._inpainting.drawing import Drawing
-        from masquerade.methods.ldfa.network import LatentInpainter
+        from masquerade.methods.ldfa.training import LatentInpainter
 
         super().__init__(params, variant, resources)
         network = LatentInpainter(params)

@@ -1,6 +1,6 @@
-"""Training the latent encryptor: Li et al. 2023 (RiDDLE)."""
+"""The losses of RiDDLE (Li et al. 2023), as its published code computes them, our further terms, and the training."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,18 +9,115 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones import loaded
+from masquerade.backbones.generator.reconstruction import energy_distance
 from masquerade.backbones.inversion.training import perceptual
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.methods.riddle import RiddleSettings, losses
-from masquerade.methods.riddle.losses import Ranger
+from masquerade.methods.riddle import RiddleSettings
 from masquerade.methods.riddle.network import LatentEncryptor
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Muon, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
+
+LAYOUT = 8  # side in pixels of the pictures that `layout_loss` compares
+
+
+def published_identity_losses(
+    original: Tensor, encrypted: Tensor, encrypted_other: Tensor, recovered: Tensor, wrong: Tensor, wrong_other: Tensor,
+    margin: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The reversed identity loss (0 .. 2) and the identity recovery loss (0 .. 1 - ``margin``) of the published code.
+
+    Embeddings, unit vectors (N, D), of the faces of `compare_different` and of the face that the right password
+    recovers. The first loss is the sum of two means of max(cos, margin): enc, of the original with both encrypted
+    faces, and dec, of both wrongly decrypted faces with the original and with the recovered face. Pairs inside enc and
+    dec (two encrypted faces, two wrongly decrypted ones) have the weight 0 there. The second loss is the mean of
+    1 - max(cos, margin), which has no gradient while a recovered face is farther from the original than the margin.
+    """
+
+    def bounded(pairs: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+        return torch.stack([(first * second).sum(-1).clamp(min=margin) for first, second in pairs]).mean()
+
+    enc = bounded([(original, encrypted), (original, encrypted_other)])
+    dec = bounded([(recovered, wrong), (recovered, wrong_other), (original, wrong), (original, wrong_other)])
+    return enc + dec, 1 - bounded([(recovered, original)])
+
+
+def pixel_loss(five: Tensor, target: Tensor) -> Tensor:
+    """Mean absolute difference of each of five pictures (5, N, 3, S, S) from ``target`` (N, 3, S, S), the sum."""
+    return (five - target).abs().mean(dim=(1, 2, 3, 4)).sum()
+
+
+def compare_different(
+    original: Tensor, encrypted: Tensor, encrypted_other: Tensor, wrong: Tensor, wrong_other: Tensor
+) -> Tensor:
+    """Cosines (6, N) of the pairs that should be different people, from unit vectors (N, D).
+
+    The faces are the original, the original encrypted with two passwords, and the first of these decrypted with two
+    wrong passwords. All pairs count except an encrypted face with a wrongly decrypted one.
+    """
+    pairs = ((encrypted, original), (encrypted_other, original), (encrypted, encrypted_other),
+             (wrong, original), (wrong_other, original), (wrong, wrong_other))  # fmt: skip
+    return torch.stack([(first * second).sum(-1) for first, second in pairs])
+
+
+def reversed_identity_loss(cosines: Tensor, margin: float) -> Tensor:
+    """max(0, cos - margin), the mean; 0 .. 1 - margin."""
+    return functional.relu(cosines - margin).mean()
+
+
+def reversed_latent_loss(cosines: Tensor, margin: float) -> Tensor:
+    """max(0, |cos| - margin), the mean; 0 .. 1 - margin. A negated code reveals as much as the code itself."""
+    return functional.relu(cosines.abs() - margin).mean()
+
+
+def identity_recovery_loss(made: Tensor, target: Tensor) -> Tensor:
+    """1 - cos of unit identity vectors (N, D) twice, the mean; 0 (same) .. 2 (opposite)."""
+    return 1 - (made * target).sum(-1).mean()
+
+
+def layout_loss(made: Tensor, target: Tensor) -> Tensor:
+    """Mean absolute difference of pictures (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colors, background."""
+    small, wanted = (deterministic.average(images, (LAYOUT, LAYOUT)) for images in (made, target))
+    return (small - wanted).abs().mean()
+
+
+def distribution_loss(made: Tensor, real: Tensor) -> Tensor:
+    """Energy distance of codes (N, K) and (M, K), divided by sqrt(K); 0 for equal distributions."""
+    return energy_distance(made, real) / made.shape[1] ** 0.5
+
+
+def round_to_8_bits(images: Tensor) -> Tensor:
+    """Pictures clipped to [-1, 1] and rounded to 8 bits, as a PNG holds them; the gradient is that without rounding."""
+    clipped = images.clamp(-1, 1)
+    return clipped + (((clipped + 1) * 127.5).round() / 127.5 - 1 - clipped).detach()
+
+
+EVERY, SHARE = 6, 0.5  # fast steps for each slow step, and the length of a slow step: Zhang et al. 2019, section 3
+
+
+class Ranger(torch.optim.RAdam):
+    """RAdam with LookAhead: every 6 steps the weights go back half of the way since the last such step."""
+
+    def __init__(self, parameters, lr: float):
+        super().__init__(parameters, lr=lr, betas=(0.95, 0.999), eps=1e-5)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        weights = [weight for group in self.param_groups for weight in group["params"] if weight.grad is not None]
+        slow = [self.state[weight].get("slow", weight.detach().clone()) for weight in weights]
+        loss = super().step(closure)
+        for weight, kept in zip(weights, slow, strict=True):
+            state = self.state[weight]
+            state["slow"] = kept
+            if int(state["step"]) % EVERY == 0:
+                weight.copy_(kept.lerp_(weight, SHARE))  # phi <- phi + alpha (theta - phi), theta <- phi
+        return loss
+
 
 TIED = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
 LPIPS_KNOB = "methods.riddle.params.losses.lpips"
@@ -91,7 +188,7 @@ class EncryptorTask:
         values = {
             "reversed_identity": reversing,
             "identity_recovery": recovering,
-            "pixels": losses.pixel_loss(pictures, images)
+            "pixels": pixel_loss(pictures, images)
             if self.settings.small_scale.pixels_of == "five"
             else (pictures[2] - images).square().mean(),
         }
@@ -99,7 +196,7 @@ class EncryptorTask:
         if self.lpips is not None:
             values["lpips"] = self.lpips(five, targets).mean() * len(made)  # the sum over the five pictures
         if weights.layout:
-            values["layout"] = losses.layout_loss(five, targets)
+            values["layout"] = layout_loss(five, targets)
         if weights.reinverted:
             values["reinverted"] = self._reinversion_loss(five[: len(codes)], right, images, known)
         return values
@@ -119,15 +216,15 @@ class EncryptorTask:
         """The reversed identity loss and the identity recovery loss of unit vectors (N, D)."""
         margin = self.settings.margin
         if self.settings.small_scale.pairs == "published":
-            return losses.published_identity_losses(known, hidden, hidden_other, recovered, unlocked, other, margin)
-        cosines = losses.compare_different(known, hidden, hidden_other, unlocked, other)
-        return losses.reversed_identity_loss(cosines, margin), losses.identity_recovery_loss(recovered, known)
+            return published_identity_losses(known, hidden, hidden_other, recovered, unlocked, other, margin)
+        cosines = compare_different(known, hidden, hidden_other, unlocked, other)
+        return reversed_identity_loss(cosines, margin), identity_recovery_loss(recovered, known)
 
     def _reinversion_loss(self, hidden: Tensor, right: Tensor, images: Tensor, known: Tensor) -> Tensor:
         """Loss of recovery from the picture: the encrypted face is rounded to 8 bits, encoded, decrypted and drawn."""
-        decrypted = self.network(self.space.inverter(losses.round_to_8_bits(hidden)), right)
+        decrypted = self.network(self.space.inverter(round_to_8_bits(hidden)), right)
         made = self.space.generator.synthesize(decrypted)
-        return losses.identity_recovery_loss(self.identity(made), known) + (made - images).square().mean()
+        return identity_recovery_loss(self.identity(made), known) + (made - images).square().mean()
 
     def _compute_code_losses(self, draw: np.random.Generator) -> dict[str, Tensor]:
         """The terms on codes alone, which is cheap because nothing is drawn; codes take the place of identities."""
@@ -146,10 +243,8 @@ class EncryptorTask:
         unit = [functional.normalize(part) for part in (known, hidden, hidden_other, *unlocked)]
         return {
             "latents": (decrypted - known).square().mean(),
-            "reversed_latents": losses.reversed_latent_loss(losses.compare_different(*unit), self.settings.margin),
-            "distribution": torch.stack(
-                [losses.distribution_loss(part, real) for part in (hidden, unlocked[0])]
-            ).mean(),
+            "reversed_latents": reversed_latent_loss(compare_different(*unit), self.settings.margin),
+            "distribution": torch.stack([distribution_loss(part, real) for part in (hidden, unlocked[0])]).mean(),
         }
 
     def _weigh_codes(self, codes: Tensor) -> Tensor:
@@ -262,7 +357,7 @@ def draw_samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarra
     right, other, wrong = (key.expand(count, -1) for key in space.generator.map(torch.from_numpy(z).to(device)))
     encrypted = network(codes, right)
     drawn = space.draw(encrypted.cpu())
-    reinverted = space.encode(losses.round_to_8_bits(drawn).numpy()).to(device)
+    reinverted = space.encode(round_to_8_bits(drawn).numpy()).to(device)
     versions = [encrypted, network(codes, other), network(encrypted, right), network(encrypted, wrong),
              network(reinverted, right)]  # fmt: skip
     columns = [images, *(space.draw(part.cpu()).numpy() for part in versions)]

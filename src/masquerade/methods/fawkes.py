@@ -1,15 +1,23 @@
-"""The search of the change of Fawkes: fawkes/differentiator.py of the published code, version 1.0.2."""
+"""Fawkes: images that are enrolled in a recognizer, so that it fails on later photographs of the person.
+
+The search of the change follows fawkes/differentiator.py of the published code, version 1.0.2.
+"""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from pydantic import Field
 
+from masquerade.backbones import loaded
 from masquerade.core import seeding
-from masquerade.networks import deterministic
-from masquerade.networks.inputs import device
+from masquerade.core.images import Faces
+from masquerade.core.settings import Settings
+from masquerade.methods import Capabilities, Method, Resources
+from masquerade.methods._batches import fill_batches
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 INSIDE = 1 - 5e-7  # factor before artanh, which is infinite at 1
 FIRST = 1e-4  # largest magnitude of the first change, in the space of artanh
@@ -23,18 +31,62 @@ C1, C2 = (0.01 * RANGE) ** 2, (0.03 * RANGE) ** 2
 DECAY, EPSILON = 0.95, 1e-7  # of Adadelta: Keras' values
 
 
-class Search(Protocol):
-    """The knobs of the search: `Fawkes.Variant`."""
+class Fawkes(Method):
+    """Changes a picture invisibly, so that its features are far from those of the original ("cloak").
 
-    threshold: float
-    steps: int
-    rate: float
+    Shan, Wenger, Zhang, Li, Zheng, Zhao 2020, Fawkes: Protecting Privacy against Unauthorized Deep Learning Models,
+    USENIX Security (arXiv:2002.08327), as in version 1.0.2 of the published code, untargeted. It is made for pictures
+    that a recognizer learns from. A changed picture that is compared with a clear one measures evasion, for which it
+    was not made. docs/fawkes.md lists what differs from the code.
+    """
+
+    title = "Fawkes"
+    paper = "Shan et al. 2020, Fawkes, USENIX Security (arXiv:2002.08327)"
+    capabilities = Capabilities(poisons=True, deterministic=False)
+    needs = ("identity",)
+
+    class Params(Settings):
+        size: Annotated[int, Field(ge=16)]
+        """Side in pixels at which the change is searched; the change is enlarged to the picture (112: published)."""
+        batch: Annotated[int, Field(ge=1)]
+        """Pictures whose changes are searched side by side. A smaller batch is filled up with its last picture, because
+        the search magnifies rounding, which depends on the size of the batch."""
+
+    class Variant(Settings):
+        threshold: Annotated[float, Field(gt=0, lt=1)]
+        """Largest structural dissimilarity, (1 - SSIM) / 2 (0.004, 0.012, 0.017: modes low, mid, high)."""
+        steps: Annotated[int, Field(ge=1)]
+        """Updates of the change (40, 75, 150)."""
+        rate: Annotated[float, Field(gt=0)]
+        """Learning rate of Adadelta (25, 20, 15)."""
+
+    params: Params
+    variant: Variant
+
+    def __init__(self, params: Params, variant: Variant, resources: Resources):
+        from masquerade.networks.inputs import prepare_gradients
+
+        super().__init__(params, variant, resources)
+        self._identity = prepare_gradients(loaded("identity", resources.backbones))
+
+    def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
+        """The pictures with their changes. ``seed`` draws the first, tiny change of each picture."""
+        parts = []
+        for rows in fill_batches(len(faces), self.params.batch):
+            names = [faces.ids[row] for row in rows]
+            parts.append(cloak(self._identity, faces.images[rows], names, seed, self.params.size, self.variant))
+        return np.concatenate(parts)[: len(faces)]
 
 
 def cloak(
-    identity: nn.Module, images: np.ndarray, names: Sequence[str], seed: int, size: int, knobs: Search
+    identity: "nn.Module", images: np.ndarray, names: Sequence[str], seed: int, size: int, knobs: Fawkes.Variant
 ) -> np.ndarray:
-    """The pictures (N, 3, H, W) in [-1, 1] with their changes, which are searched at ``size`` pixels a side."""
+    """The images (N, 3, H, W) in [-1, 1] with their changes, which are searched at ``size`` pixels a side."""
+    import torch
+
+    from masquerade.networks import deterministic
+    from masquerade.networks.inputs import device
+
     originals = torch.from_numpy(images).to(device())
     small = originals
     if images.shape[-1] != size:
@@ -45,8 +97,12 @@ def cloak(
     return (originals + change).clamp(-1, 1).cpu().numpy()
 
 
-def search_changes(identity: nn.Module, images: Tensor, names: Sequence[str], seed: int, knobs: Search) -> Tensor:
-    """The change of each picture with the largest distance of features whose dissimilarity is within the band."""
+def search_changes(
+    identity: "nn.Module", images: "Tensor", names: Sequence[str], seed: int, knobs: Fawkes.Variant
+) -> "Tensor":
+    """The change of each image with the largest distance of features whose dissimilarity is within the band."""
+    import torch
+
     with torch.no_grad():
         features = identity(images)
     dissimilarity = Dissimilarity(images)
@@ -78,11 +134,13 @@ def search_changes(identity: nn.Module, images: Tensor, names: Sequence[str], se
     return found
 
 
-def reweigh(weight: Tensor, side: Tensor, unlike: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
+def reweigh(weight: "Tensor", side: "Tensor", unlike: "Tensor", threshold: float) -> "tuple[Tensor, Tensor]":
     """The weights of the features for the next step, and the side of the band on which each picture is.
 
     Below the band the weight doubles, above it it is halved; where a picture changes sides, or is inside, it is 1.
     """
+    import torch
+
     low = (unlike <= LESS * threshold) & (weight <= MOST)
     high = ~low & (unlike >= MORE * threshold) & (weight >= 1 / MOST)
     one = torch.ones_like(weight)
@@ -98,14 +156,16 @@ class Dissimilarity:
     the picture.
     """
 
-    def __init__(self, images: Tensor):
+    def __init__(self, images: "Tensor"):
         self.rows, self.columns = (build_windows(side).to(images) for side in images.shape[-2:])
         self.images = scale_to_255(images)
         self.mean = self._means(self.images)
         self.variance = self._means(self.images.square()) - self.mean.square()
 
-    def __call__(self, others: Tensor) -> Tensor:
-        """Other pictures -> (N,)."""
+    def __call__(self, others: "Tensor") -> "Tensor":
+        """Other images -> (N,)."""
+        import torch
+
         others = scale_to_255(others)
         mean, square, product = self._means(torch.stack([others, others.square(), self.images * others])).unbind()
         both = self.mean * mean
@@ -113,12 +173,14 @@ class Dissimilarity:
         structure = (2 * (product - both) + C2) / (self.variance + square - mean.square() + C2)
         return (1 - (luminance * structure).mean(dim=(1, 2, 3))) / 2
 
-    def _means(self, maps: Tensor) -> Tensor:
+    def _means(self, maps: "Tensor") -> "Tensor":
         return self.rows @ maps @ self.columns.T
 
 
-def build_windows(side: int) -> Tensor:
+def build_windows(side: int) -> "Tensor":
     """Row r holds the weights of ``side`` pixels under the window that begins at pixel r, (side - 10, side)."""
+    import torch
+
     taps = torch.exp(-torch.arange(-REACHED, REACHED + 1).double().square() / (2 * SIGMA**2))
     rows = torch.zeros(side - 2 * REACHED, side, dtype=torch.float64)
     for row, weights in enumerate(rows):
@@ -126,6 +188,6 @@ def build_windows(side: int) -> Tensor:
     return rows
 
 
-def scale_to_255(images: Tensor) -> Tensor:
+def scale_to_255(images: "Tensor") -> "Tensor":
     """[-1, 1] -> [0, 255]."""
     return (images + 1) * (RANGE / 2)
