@@ -14,12 +14,13 @@ from masquerade.core.errors import ReferenceFileError
 from masquerade.papers import claims, documents, printed_costs, reference, tables
 from masquerade.papers.context import Context
 from masquerade.params.blocks import PARAMS, StandIns
+from masquerade.params.model import build_model
 from masquerade.params.overlays import read_yaml
 
 FOLDER = Path(__file__).parents[2] / "reference"
 FILES = sorted(FOLDER.glob("*/*.yaml"))
 ITEMS = {f"{path.parent.name}/{path.stem}": reference.load(path) for path in FILES}
-METHODS = read_yaml(FOLDER.parent / PARAMS)["methods"]
+METHODS = build_model()(**read_yaml(FOLDER.parent / PARAMS)).model_dump(exclude_none=True)["methods"]
 TABLES = {key: item for key, item in ITEMS.items() if item.kind == "table"}
 DIGESTS = {
     "cao21/table1": "64dd347f82c5fd40",

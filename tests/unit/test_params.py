@@ -276,6 +276,25 @@ def test_origins_of_a_block_hold_each_value_that_takes_effect_and_each_that_is_r
     assert gone["params.yaml"]["params"]["steps"] == 284000
 
 
+def test_a_value_of_every_variant_stands_once_and_a_variant_may_replace_it(repository):
+    over = {"groups": 6, "further": {"curly": None, "color": {"contents": ["red", "blue"]}}}
+    tree = {"methods": {"lreorg": {"every_variant": over, "variants": {"default": {"groups": 7}, "makeup": None}}}}
+    (repository / "scales/mine.yaml").write_text(yaml.safe_dump(tree))
+    block = loading.load(repository, "mine").methods["lreorg"]
+    default, bare = block.variants["default"], block.variants["id_bare"]
+    assert (default.groups, bare.groups, bare.keep, [*bare.further]) == (7, 6, [], ["color", "length"])
+    assert "makeup" not in block.variants
+    assert block.every_variant is None
+    key = "methods.lreorg.variants.{}.groups".format
+    assert loading.find_origins(key("id_bare"), repository, "mine")[key("id_bare")] == {
+        "scales/mine.yaml": 6, "params.yaml": 100,
+    }  # fmt: skip
+    tree["methods"]["lreorg"]["every_variant"]["grops"] = 3
+    (repository / "scales/mine.yaml").write_text(yaml.safe_dump(tree))
+    with pytest.raises(ParameterError, match=r"mine.yaml: unknown parameter .*grops'. Did you mean 'groups'"):
+        loading.load(repository, "mine")
+
+
 def test_origin_of_a_value_that_no_file_sets_is_its_default(repository):
     key = "attributes.small_scale.frozen_blocks"
     assert loading.find_origins(key, repository, "paper") == {key: {"default": 0}}

@@ -25,5 +25,5 @@ class RestorationParams(KernelUpdates, Computed):
 
     widths: Annotated[list[Channels], Field(min_length=2)]
     """Channels of the U-Net at each size, from the finest to the coarsest."""
-    edges: Annotated[float, Field(ge=0)]
+    edges: Annotated[float, Field(ge=0)] = 1.0
     """Weight of the mean absolute error of neighboring pixels' differences, beside that of the pixels."""

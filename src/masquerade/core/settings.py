@@ -20,9 +20,11 @@ when it computes their gradients with AVX2, and the training crashes (uxlfoundat
 class Settings(BaseModel):
     """A block of parameters. Closed: an unknown key is an error. Frozen: its values cannot be changed.
 
-    Fields have no defaults, so that params.yaml shows every parameter; those of a `SmallScale` are the exception. The
-    text below a field is its description, with unit and source (`read_descriptions`). pydantic itself would look for
-    these texts in every process that imports a block, which takes a fifth of the time of planning.
+    A parameter for which a paper has a value, or that a user decides, has no default, so that params.yaml shows it. A
+    default is for what no paper has: adopted weights, our additions for small scales (`SmallScale`), sample images, and
+    the options of a cluster. The text below a field is its description, with unit and source (`read_descriptions`).
+    pydantic itself would look for these texts in every process that imports a block, which takes a fifth of the time of
+    planning.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -45,7 +45,7 @@ class TrueAcceptanceRate(Metric):
         """False-accept rate of the threshold (0.001: FaceNet's protocol on LFW)."""
         folds: Annotated[int, Field(ge=2)]
         """Groups of people (10: LFW)."""
-        most_pictures: Annotated[int, Field(ge=4)]
+        most_pictures: Annotated[int, Field(ge=4)] = 4000
         """Largest number of images whose pairs set the thresholds; more are reduced to it by a fixed seed."""
 
     params: Params

@@ -64,7 +64,7 @@ class PeopleSettings(Settings):
 class FakesSettings(Settings):
     """The generated faces from which some methods choose a new identity."""
 
-    published: WeightsName
+    published: WeightsName = ""
     """Weights to take instead of drawing them: ``weights:photo/fakes``; '': drawn here."""
 
     count: Annotated[int, Field(ge=2)]
@@ -146,9 +146,9 @@ class Common(Settings):
     """Datasets of real people whose faces may leave this machine: with `dvc push`, MLflow, the report and the crate."""
     rehearsal: bool
     """Whether the build only tests that everything runs: every file is marked, and no table is made."""
-    collection: str
+    collection: str = ""
     """Folder below weights/ of the networks that this scale exports and adopts; '' = weights/ itself."""
-    caution: str
+    caution: str = ""
     """The caution that every table and figure of this scale carries; '' = none. Terms of use are added to it."""
     fakes: FakesSettings
     image: ImageSettings
@@ -164,6 +164,6 @@ class Common(Settings):
     stand_ins: StandIns
     papers: list[Name]
     """The papers whose tables and figures are built, and our own tables (folders of reference/)."""
-    imported: dict[Name, ImportedMethod]
+    imported: dict[Name, ImportedMethod] = {}
     """Name -> a method whose images another program made; written by `masquerade import-method`."""
     compute: ComputeSettings

@@ -22,13 +22,13 @@ TAKEN = {
 class LightJobs(Settings):
     """What a job without networks needs of SLURM."""
 
-    partition: str
+    partition: str = ""
     """SLURM partition ('' = the cluster's default)."""
     minutes: Annotated[int, Field(ge=1)]
     """Time limit in minutes."""
     memory_gb: Annotated[float, Field(gt=0)]
     """Memory in GiB."""
-    options: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool]
+    options: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool] = {}
     """Further options of ``sbatch``, such as ``{qos: long, gres: gpu:a100:2}``; true is an option without a value."""
 
     @field_validator("options")
@@ -47,18 +47,18 @@ class LightJobs(Settings):
 class Submission(LightJobs):
     """What a job with networks needs of SLURM."""
 
-    constraint: str
+    constraint: str = ""
     """Features that a node must have, in the syntax of ``sbatch --constraint`` ('' = any node)."""
     gpus: Annotated[int, Field(ge=0)]
     """GPUs of one job."""
-    tasks: Annotated[int, Field(ge=1)]
+    tasks: Annotated[int, Field(ge=1)] = 1
     """Processes of one job, on one node; several train data-parallel, each on its share of the GPUs."""
 
 
 class Inference(Submission):
     """What a job that runs trained networks needs of SLURM, and with how many others it shares a submission."""
 
-    together: Annotated[int, Field(ge=1)]
+    together: Annotated[int, Field(ge=1)] = 8
     """At most so many jobs of one method share a submission, and run one after the other in it."""
 
 
@@ -71,13 +71,13 @@ class ComputeSettings(Settings):
     """CPU threads of one job of each kind."""
     deterministic: bool
     """Whether a GPU gives the same bytes each time. Convolutions are then computed in 32 bits, without TF32."""
-    account: str
+    account: str = ""
     """SLURM account ('' = the user's default)."""
-    setup: list[str]
+    setup: list[str] = []
     """Shell lines before each submitted training or inference, such as ``module load cuda``."""
-    grace_seconds: Annotated[int, Field(ge=1)]
+    grace_seconds: Annotated[int, Field(ge=1)] = 120
     """Seconds before its time limit at which a job gets the signal to save; longer than one step and one save."""
-    requeues: Annotated[int, Field(ge=0)]
+    requeues: Annotated[int, Field(ge=0)] = 20
     """How often a training may reach its time limit before it fails."""
     light: LightJobs
     """One job of Snakemake's SLURM executor: faces, classical anonymization, measurements, metrics, tables."""
@@ -85,7 +85,7 @@ class ComputeSettings(Settings):
     """One training."""
     inference: Inference
     """One job that runs trained networks: anonymization, recovery, inversion."""
-    overrides: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]]
+    overrides: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]] = {}
     """``training/<name>`` or ``inference/<name>`` -> the values that differ from `training` or `inference`."""
 
     @model_validator(mode="after")

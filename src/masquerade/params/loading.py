@@ -6,6 +6,7 @@ on params.yaml first. The modules of the rooms define the types of their own blo
 metrics, methods and attackers), so a new module brings its own block.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -132,7 +133,7 @@ def explain_mistakes(error: ValidationError, layers: Mapping[str, Mapping[str, A
         names = [part for part in item["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
         key = ".".join(map(str, names))
         dotted = ".".join(name for name in names if isinstance(name, str))  # a list, not a position in it
-        file = next((file for file in reversed([*layers]) if find_value(layers[file], dotted) is not MISSING), PARAMS)
+        file = next(iter(_find_settings(dotted, layers)), PARAMS)
         if item["type"] == "extra_forbidden":
             lines.append(
                 f"{file}: unknown parameter '{key}'. {suggest_nearest(str(names[-1]), _list_fields(names[:-1]))}"
@@ -185,11 +186,21 @@ def find_origins(key: str, root: Path = Path(), scale: str | None = None) -> dic
     files = {PARAMS: read_yaml(root / PARAMS), **layers}
     if scale is not None:
         files["--scale"] = {"scale": scale}
-    origins = {
-        name: {file: value for file in reversed(files) if (value := find_value(files[file], name)) is not MISSING}
-        for name in dict.fromkeys(names)
-    }
+    origins = {name: _find_settings(name, files) for name in dict.fromkeys(names)}
     return {name: values or {DEFAULT: find_value(parameters.tree, name)} for name, values in origins.items()}
+
+
+def _find_settings(key: str, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """File -> the value that it gives to a dotted key, the last of ``files`` first.
+
+    Files that set a value for every variant of the method stand behind those that set it for the variant itself.
+    """
+    found = {file: value for file in reversed(files) if (value := find_value(files[file], key)) is not MISSING}
+    shared = re.sub(r"^(methods\.\w+)\.variants\.\w+\.", r"\1.every_variant.", key)
+    for file in reversed(files):
+        if (value := find_value(files[file], shared)) is not MISSING:
+            found.setdefault(file, value)
+    return found
 
 
 def list_leaves(tree: Any, key: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,15 +1,17 @@
 """The type of the whole of params.yaml, composed of the `Params` of every module of the rooms, and its JSON schema."""
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import create_model
+from pydantic import create_model, model_validator
 
 from masquerade.core import discovery
 from masquerade.core.settings import Name, Settings, read_descriptions
 from masquerade.core.weight_names import WeightsName, WeightsOrAssetName
 from masquerade.params.blocks import Common
+from masquerade.params.overlays import overlay
 
 ROOMS = {
     "datasets": "faces",
@@ -24,17 +26,52 @@ CHOSEN = ("faces", "backbones", "methods")
 """The rooms of which a scale has only those modules that it names."""
 
 
+class MethodBlock(Settings):
+    """The block of a method.
+
+    A value that many of its variants share stands once::
+
+        lreorg:
+          every_variant: {identity: group, groups: 100}
+          variants:
+            default: {hide: [identity]}
+            k_anonymity: {hide: [identity], identity: farthest}
+
+    A loaded block has no ``every_variant``: each variant holds all of its values.
+    """
+
+    every_variant: dict[str, Any] | None = None
+    """Values of each of `variants`. A value that a variant sets itself replaces the one given here."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete_variants(cls, block: Any) -> Any:
+        shared = block.get("every_variant") if isinstance(block, Mapping) else None
+        if not (shared and isinstance(block.get("variants"), Mapping)):
+            return block
+        variants = {
+            name: overlay(shared, values) if isinstance(values, Mapping) else values
+            for name, values in block["variants"].items()
+        }
+        return {**block, "every_variant": None, "variants": variants}
+
+
+def _is_required(block: type[Settings]) -> bool:
+    """Whether params.yaml must have the block, because one of its values has no default."""
+    return any(field.is_required() for field in block.model_fields.values())
+
+
 def _build_method_block(name: str) -> type[Settings]:
     method = discovery.load("methods", name)
     published: dict[str, Any] = {}
     if method.capabilities.trains:
         weights = WeightsOrAssetName if method.official else WeightsName
-        published = {"published": (weights, ...), "published_ablations": (dict[Name, WeightsName] | None, None)}
+        published = {"published": (weights, ""), "published_ablations": (dict[Name, WeightsName] | None, None)}
     block = create_model(
         f"Method_{name}",
-        __base__=Settings,
+        __base__=MethodBlock,
         **published,
-        params=(method.Params, ...),
+        params=(method.Params, ... if _is_required(method.Params) else method.Params()),
         variants=(dict[Name, method.Variant], ...),  # pyright: ignore[reportInvalidTypeForm]
         ablations=(dict[Name, dict[str, Any]] | None, None),
     )
@@ -76,7 +113,11 @@ def build_model() -> type[Common]:
 
 def format_schema() -> str:
     """The JSON schema of params.yaml."""
-    return json.dumps(build_model().model_json_schema(), indent=1, sort_keys=True) + "\n"
+    schema = build_model().model_json_schema()
+    for name, definition in schema["$defs"].items():
+        if name.endswith("Variant"):  # `every_variant` may hold what a variant needs
+            definition.pop("required", None)
+    return json.dumps(schema, indent=1, sort_keys=True) + "\n"
 
 
 def format_template(method: str) -> str:

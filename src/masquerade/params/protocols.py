@@ -67,7 +67,7 @@ class RecoverySettings(Settings):
 class RecoveryProtocol(RecoverySettings):
     """The recovery protocol, its judges, and the cells to which it applies."""
 
-    overrides: dict[Name, dict[Name, dict[str, int]]]
+    overrides: dict[Name, dict[Name, dict[str, int]]] = {}
     """Method -> variant -> the numbers of images and keys that differ for it."""
 
     judges: list[Name]
@@ -139,9 +139,9 @@ class InformedSettings(AttackedPeople):
 class InformedProtocol(InformedSettings):
     """Attackers who know the method, and the cells to which they apply."""
 
-    overrides: dict[Name, dict[Name, dict[str, int]]]
+    overrides: dict[Name, dict[Name, dict[str, int]]] = {}
     """Method -> variant -> the numbers of people and images that differ for it (methods that need seconds a face)."""
-    trials: dict[str, Annotated[int, Field(ge=1)]]
+    trials: dict[str, Annotated[int, Field(ge=1)]] = {}
     """``method/variant`` -> seeds with which its repeated attackers are trained; 1 for all others."""
     cells: dict[Name, list[str]]
     """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells that are attacked."""

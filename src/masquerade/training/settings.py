@@ -62,7 +62,7 @@ class Updates(Settings):
 class KernelUpdates(Updates):
     """Updates by Muon for the kernels of a network, and by Adam for its other weights."""
 
-    kernel_rate: Annotated[float, Field(ge=0)]
+    kernel_rate: Annotated[float, Field(ge=0)] = 0.0
     """Largest learning rate of Muon, for the kernels; 0: Adam for these too."""
 
 
@@ -83,16 +83,16 @@ class RisingUpdates(Updates, Computed):
 class Sampled(Computed):
     """A training whose rates fall at the end, and that draws sample images."""
 
-    cooldown: Annotated[float, Field(ge=0, le=1)]
+    cooldown: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Share of the steps, at the end, over which the learning rates fall to a fiftieth; 0: they stay."""
-    samples_every: Annotated[int, Field(ge=1)]
+    samples_every: Annotated[int, Field(ge=1)] = 5000
     """Updates between two sample images."""
 
 
 class Averaged(Sampled):
     """A training that saves the moving average of its weights."""
 
-    ema: Annotated[float, Field(ge=0, lt=1)]
+    ema: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Decay of the average of the weights, which is saved; 0: the last weights."""
 
 
@@ -106,7 +106,7 @@ class AdversarialUpdates(KernelUpdates, Averaged):
 class Published(Settings):
     """A network that an official weight file, or one of weights/, may take the place of."""
 
-    published: str
+    published: str = ""
     """An official weight file to adopt instead of a training: ``asset:<role>`` of `masquerade assets list`, ``path`` or
     ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
 
@@ -114,7 +114,7 @@ class Published(Settings):
 class OwnPublished(Settings):
     """A network that a file of weights/ may take the place of."""
 
-    published: WeightsName
+    published: WeightsName = ""
     """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
 
 

@@ -38,7 +38,7 @@ class AttributeClassifierSettings(OwnPublished, Updates, Computed):
     """Share of the last features that a training step sets to 0 (0.5: VGG-16)."""
     small_scale: AttributeClassifierSmallScale = AttributeClassifierSmallScale()
     """What small scales change."""
-    floor_balanced_accuracy: Share
+    floor_balanced_accuracy: Share = 0.85
     """Smallest mean over attributes of the balanced accuracy on unseen people; below it the run stops."""
 
     @model_validator(mode="after")

@@ -83,7 +83,7 @@ class AdversarialSettings(Updates):
 class HeadSettings(Settings):
     """The head for 256 pixels of the published generator `package:random-face`."""
 
-    published: WeightsName
+    published: WeightsName = ""
     """Weights to adopt instead of a training: ``weights:photo/generator``; '': trained here."""
     pictures: Annotated[int, Field(ge=64)]
     """Drawn pictures from which it learns."""
@@ -113,11 +113,11 @@ class GeneratorSettings(Published, Computed):
     """The training of the paper."""
     ema: Annotated[float, Field(ge=0, lt=1)]
     """Decay of the averaged generator, which is the one that is saved (0.999: ours; the paper gives a half-life)."""
-    samples_every: Annotated[int, Field(ge=1)]
+    samples_every: Annotated[int, Field(ge=1)] = 5000
     """Steps between sample pictures."""
-    quality_samples: Annotated[int, Field(ge=2)]
+    quality_samples: Annotated[int, Field(ge=2)] = 2000
     """Generated faces on which the quality is measured."""
     small_scale: GeneratorSmallScale = GeneratorSmallScale()
     """What small scales change."""
-    floor_detection: Annotated[float, Field(ge=0, le=1)]
+    floor_detection: Annotated[float, Field(ge=0, le=1)] = 0.95
     """Smallest share of generated faces (truncation 0.7) that dlib's HOG detects; below it the run stops."""

@@ -123,13 +123,13 @@ class InversionSettings(Published, Updates, Computed):
     """What the kind ``mobile`` learns from; null for the other kinds, as the next."""
     refinement: RefinementSettings | None = None
     """What follows the encoder."""
-    samples_every: Annotated[int, Field(ge=1)]
+    samples_every: Annotated[int, Field(ge=1)] = 5000
     """Steps between sample pictures."""
     small_scale: InversionSmallScale = InversionSmallScale()
     """What small scales change."""
-    floor_identity: Annotated[float, Field(ge=-1, le=1)]
+    floor_identity: Annotated[float, Field(ge=-1, le=1)] = 0.5
     """Smallest mean cosine of identity vectors of faces and their reconstructions; below it the run stops."""
-    floor_psnr: Annotated[float, Field(ge=0)]
+    floor_psnr: Annotated[float, Field(ge=0)] = 18.0
     """Smallest mean PSNR of the reconstructions in dB; below it the run stops."""
 
     @property

@@ -25,7 +25,7 @@ class LandmarksSettings(OwnPublished, RisingUpdates):
     """w of the Wing loss in pixels of the input: below w the loss is logarithmic (10: Feng et al. 2018)."""
     wing_epsilon: Annotated[float, Field(gt=0)]
     """epsilon of the Wing loss in pixels: the curvature of the logarithm (2: Feng et al. 2018)."""
-    floor_share: Annotated[float, Field(ge=0, le=1)]
+    floor_share: Annotated[float, Field(ge=0, le=1)] = 0.95
     """Smallest share of faces with a normalized mean error below 8 %; with fewer the run stops."""
     small_scale: KernelSmallScale = KernelSmallScale()
     """What small scales change."""

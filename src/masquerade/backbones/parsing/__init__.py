@@ -45,7 +45,7 @@ class ParsingSettings(Published, RisingUpdates):
     """At least this share of the pixels counts as hard (0.0625: the published code)."""
     small_scale: ParsingSmallScale = ParsingSmallScale()
     """What small scales change."""
-    floor_miou: Share
+    floor_miou: Share = 0.5
     """Smallest mean intersection over union of the classes that occur; below it the run stops."""
-    floor_accuracy: Share
+    floor_accuracy: Share = 0.9
     """Smallest share of pixels with the right label; below it the run stops."""

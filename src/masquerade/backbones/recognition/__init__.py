@@ -25,9 +25,9 @@ class RecognitionSettings(RisingUpdates):
     """s of ArcFace (64: Deng et al. 2019, section 3.1)."""
     margin: Annotated[float, Field(ge=0, le=1.5)]
     """m of ArcFace in radians (0.5: Deng et al. 2019, section 3.1)."""
-    floor_auc: Annotated[float, Field(ge=0, le=1)]
+    floor_auc: Annotated[float, Field(ge=0, le=1)] = 0.98
     """The area under the ROC curve on unseen identities below which the run stops."""
-    floor_tar: Annotated[float, Field(ge=0, le=1)]
+    floor_tar: Annotated[float, Field(ge=0, le=1)] = 0.9
     """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""
     small_scale: KernelSmallScale = KernelSmallScale()
     """What small scales change."""

@@ -80,9 +80,9 @@ class SemanticsSettings(Published, RisingUpdates):
     """Initial temperature of the loss; it is trained, and at least 0.01 (0.07: Radford et al. 2021, 2.5)."""
     small_scale: SemanticsSmallScale = SemanticsSmallScale()
     """What small scales change."""
-    floor_zero_shot: Share
+    floor_zero_shot: Share = 0.8
     """Smallest mean balanced accuracy of attributes predicted with sentences; below it the run stops; 0: no floor."""
-    floor_retrieval: Share
+    floor_retrieval: Share = 0.5
     """Smallest share of pictures whose caption is among the nearest five; below it the run stops; 0: no floor."""
-    floor_neighbor: Share
+    floor_neighbor: Share = 0.0
     """Smallest mean balanced accuracy of attributes taken from the nearest other person; 0: no floor."""

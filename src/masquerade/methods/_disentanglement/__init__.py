@@ -91,7 +91,7 @@ class DisentanglementSettings(Updates, Computed):
     """Betas of Adam (0, 0.999: identitydp, section V.C)."""
     ema: Annotated[float, Field(ge=0, lt=1)]
     """Decay of the average of the weights, which is saved; 0: the last weights, as in the paper."""
-    samples_every: PositiveInt
+    samples_every: PositiveInt = 5000
     """Updates between two sample images."""
     small_scale: StageOneSmallScale = StageOneSmallScale()
     """How small scales differ from the papers."""

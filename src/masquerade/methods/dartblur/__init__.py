@@ -8,8 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from masquerade.core.settings import Settings
-from masquerade.training.settings import Averaged, Betas, Updates, Weight
+from masquerade.training.settings import Averaged, Betas, Updates
 
 Width = Annotated[int, Field(ge=4)]
 HALVINGS = 5  # of the U-Net
@@ -27,19 +26,6 @@ class DetectorSettings(Updates):
     """Channels after each halving of the picture."""
 
 
-class DartBlurLosses(Settings):
-    """The weights of the losses."""
-
-    review: Weight
-    """Weight of the distance to the plain blur beyond the budget (1)."""
-    processing: Weight
-    """Weight of the loss of the detector of clear pictures, on the results (1)."""
-    post: Weight
-    """Weight of the loss of the detector that learns from the results, on the results (1)."""
-    cyclic: Weight
-    """Weight of the loss of that detector on clear pictures, after one more step on the results (1)."""
-
-
 class DartBlurSettings(Updates, Averaged):
     """All knobs of DartBlur."""
 
@@ -54,8 +40,6 @@ class DartBlurSettings(Updates, Averaged):
     """Channels of the U-Net after each halving (32, 64, 128, 256, 512)."""
     detector: DetectorSettings
     """The two detectors."""
-    losses: DartBlurLosses
-    """The weights of the losses."""
     budget: Annotated[float, Field(ge=0)]
     """Mean distance to the plain blur that costs nothing, in units of 255 (20)."""
     inner_rate: Annotated[float, Field(gt=0)]

@@ -6,6 +6,7 @@ The blur is here, too. A detector is trained first, then the U-Net and another d
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -22,7 +23,7 @@ from masquerade.methods.dartblur import HALVINGS, DartBlurSettings
 from masquerade.networks.grid_detector import GridDetector, build_targets, detection_loss, draw_views
 from masquerade.networks.inputs import device
 from masquerade.training import weight_files
-from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.optimizers import Optimizers, cooldown_share
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -177,8 +178,7 @@ class DartBlurTask:
             "post": detection_loss(self.second(made), smoothed),
             "cyclic": detection_loss(self._predict_after_step(made, truth, images), targets),
         }
-        weights = self.settings.losses
-        total = weigh_losses(values, weights)
+        total: Any = sum(values.values())  # each with the weight 1, as in the published code
         self.optimizers["network"].descend(total, share, clip=CLIP)
         return values, made.detach()
 

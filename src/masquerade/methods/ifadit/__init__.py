@@ -179,7 +179,7 @@ class IfaditSettings(Computed):
     """Whether there is an identity compensation layer (false: Table 5, w/o ICL)."""
     dual_phase: bool
     """Whether there are two phases (false: Table 5, w/o DPT, all losses and all parts in one)."""
-    samples_every: PositiveInt
+    samples_every: PositiveInt = 5000
     """Updates between two sample images."""
     small_scale: IfaditSmallScale = IfaditSmallScale()
     """How small scales differ from the paper."""

@@ -35,7 +35,7 @@ class LdfaSettings(Averaged):
     """The autoencoder."""
     denoiser: PhaseSettings
     """The diffusion model."""
-    edges: Annotated[float, Field(ge=0)]
+    edges: Annotated[float, Field(ge=0)] = 0.0
     """Weight of the error of differences between neighboring pixels, in the loss of the autoencoder."""
 
     @model_validator(mode="after")

@@ -118,9 +118,9 @@ class LReOrgSettings(Updates, Computed):
     betas: Betas
     """Betas of Adam (0.5, 0.999: section 4.1)."""
 
-    ema: Annotated[float, Field(ge=0, lt=1)]
+    ema: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Decay of the average of the weights, which is saved; 0: the last weights."""
-    samples_every: PositiveInt
+    samples_every: PositiveInt = 5000
     """Updates between two sample images."""
     small_scale: LReOrgSmallScale = LReOrgSmallScale()
     """How small scales differ from the paper."""
