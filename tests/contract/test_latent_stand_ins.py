@@ -9,7 +9,7 @@ from masquerade.papers import latent_stand_ins, reference
 from masquerade.papers.declarations import Table
 from masquerade.papers.figure_declarations import Grid, Tradeoff
 from masquerade.params import loading
-from masquerade.pipeline import photograph_scale
+from masquerade.pipeline import method_files
 
 ROOT = Path(__file__).parents[2]
 PHOTO = loading.load(ROOT, "photo").latent_stand_ins
@@ -42,9 +42,9 @@ def test_every_title_of_a_stand_in_is_marked_and_the_note_says_what_runs(path):
 
 @pytest.mark.parametrize("method", sorted(PHOTO))
 def test_whoever_anonymizes_is_told_that_a_stand_in_runs(method):
-    sentence = photograph_scale._sentence(loading.load(ROOT, "photo"), method)
+    sentence = method_files.describe_scale(loading.load(ROOT, "photo"), method)
     assert f"It is a latent stand-in and not the published method: {PHOTO[method]}." in sentence
-    assert "stand-in" not in photograph_scale._sentence(loading.load(ROOT, "mini"), method)
+    assert "stand-in" not in method_files.describe_scale(loading.load(ROOT, "mini"), method)
 
 
 @pytest.mark.parametrize("scale", ["mini", "photo", "paper"])

@@ -196,51 +196,9 @@ def test_recovery_restores_the_picture_only_with_the_right_key(faces):
     assert np.abs(FaceArchive(outputs[b"wrong"]).load().images[0] - to_float(pixels(0))).max() > 0.5
 
 
-def test_recovery_of_a_method_that_is_not_invertible_is_refused(faces):
-    with pytest.raises(ProtocolError, match="not invertible"):
-        anonymization.recover(
-            faces, faces.path.with_name("out.zip"), Scripted(), lambda faces: [b"key"] * len(faces), batch=2
-        )
-
-
-def test_a_set_without_a_usable_face_holds_only_refusals(tmp_path):
-    with ArchiveWriter(tmp_path / "faces.zip") as out:
-        out.add(None, {"id": "a", "identity": "", "split": "test", "status": "refused", "reason": "no face was found"})
-    result = run(FaceArchive(tmp_path / "faces.zip"), Scripted())
-    assert reasons(result) == {"a": "no face was found"}
-
-
-def test_progress_ends_with_the_number_of_usable_faces(faces):
-    heard = []
-    run(faces, Scripted(), progress=heard.append)
-    assert heard == [2, 4]
-
-
-def test_sample_shows_each_original_above_its_result(tmp_path):
-    faces = np.stack([np.full((8, 8, 3), value, np.uint8) for value in (10, 20, 30)])
-    for name, pictures in (("source", faces), ("derived", 255 - faces)):
-        with ArchiveWriter(tmp_path / f"{name}.zip") as out:
-            for number, picture in enumerate(pictures):
-                row = {"id": f"f{number}", "source_id": f"f{number}", "split": "test"}
-                if name == "derived" and number == 1:
-                    out.add(None, {**row, "status": "refused", "reason": "no"})
-                else:
-                    out.add(picture, row)
-    sheet = anonymization.sample(tmp_path / "source.zip", tmp_path / "derived.zip")
-    assert sheet.shape == (16, 16, 3)
-    assert sheet[::8, ::8, 0].tolist() == [[10, 30], [245, 225]]
-
-
 def batch_of(first: int, count: int = 4) -> Faces:
     images = np.arange(first, first + count, dtype=np.float32).reshape(count, 1, 1, 1)
     return Faces(images, pd.DataFrame({"id": [f"f{number}" for number in range(first, first + count)]}))
-
-
-def test_a_batch_without_a_refusal_is_processed_once():
-    batch = batch_of(0)
-    ((part, result),) = anonymization.apply_or_refuse(lambda given: given.images.sum(), batch)
-    assert part is batch
-    assert result == 6
 
 
 def test_only_the_refused_faces_have_no_result_and_the_order_is_kept():
@@ -256,11 +214,3 @@ def test_only_the_refused_faces_have_no_result_and_the_order_is_kept():
     assert [part.ids for part, _ in parts] == [["f0"], ["f1"], ["f2"], ["f3"]]
     assert [result for _, result in parts] == [[10], [12], anonymization.Refusal("is the third"), [16]]
     assert calls == [["f0", "f1", "f2", "f3"], ["f0"], ["f1"], ["f2"], ["f3"]]
-
-
-def test_other_errors_are_raised_and_not_counted_as_refusals():
-    def work(batch):
-        raise ProtocolError("has a wrong shape")
-
-    with pytest.raises(ProtocolError, match="wrong shape"):
-        list(anonymization.apply_or_refuse(work, batch_of(0)))

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 import torch
 
-from masquerade.core.errors import ArchiveError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.params.protocols import AttributeSettings, AttributeSmallScale
 from masquerade.pipeline import anonymization, attributes
@@ -57,10 +56,6 @@ def test_features_of_frozen_blocks_give_the_prediction_of_the_whole_network(arch
     np.testing.assert_allclose(cut.predict(cut.features(pictures)), whole.predict(whole.features(pictures)), atol=1e-4)
 
 
-def test_only_true_or_false_attributes_are_learned(tmp_path):
-    assert attributes.names(archive(tmp_path, "faces").index) == ["Smiling", "Young"]
-
-
 def test_only_attributes_that_anonymized_faces_keep_are_learned(tmp_path):
     originals = archive(tmp_path, "faces")
     kept = archive(tmp_path, "kept", count=16, derived=True)
@@ -88,15 +83,6 @@ def test_dataset_without_a_train_split_is_divided_into_train_and_test_faces(tmp_
         pd.DataFrame({"labels": [], "id": [], "attribute": [], "label": []}), SETTINGS, seed=0,
     )  # fmt: skip
     assert predictions["id"].nunique() == 6  # a quarter of 24
-
-
-def test_refused_faces_are_left_out_of_training(tmp_path):
-    originals = archive(tmp_path, "faces")
-    with ArchiveWriter(tmp_path / "refused.zip", {"size": 32}) as out:
-        for row in originals.select("train").to_dict("records"):
-            out.add(None, {**row, "source_id": row["id"], "status": "refused", "reason": "no face"})
-    with pytest.raises(ArchiveError, match="0 faces to learn"):
-        attributes.evaluate(FaceArchive(tmp_path / "refused.zip"), originals, True, pd.DataFrame(), SETTINGS, seed=0)
 
 
 def test_pseudo_labels_are_predicted_on_originals_and_used_in_training_and_test(tmp_path):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from masquerade.core import face_tables
-from masquerade.core.errors import ArchiveError, PictureError, ProtocolError, ReferenceFileError
+from masquerade.core.errors import PictureError, ProtocolError, ReferenceFileError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.papers import clusters, figure_declarations, reference
 from masquerade.papers.context import Context
@@ -61,11 +61,7 @@ class TestSilhouette:
         silhouette = clusters.silhouette(np.array([[0.0], [1], [4], [6]]), np.array(["a", "a", "b", "b"]))
         assert silhouette == pytest.approx(np.mean(by_hand))
 
-    def test_silhouette_of_random_labels_is_near_zero(self):
-        random = np.random.default_rng(0)
-        assert abs(clusters.silhouette(random.normal(size=(300, 8)), random.integers(2, size=300))) < 0.02
-
-    @pytest.mark.parametrize("labels", [["a", "a", "a"], ["a", "b", "c"], []])
+    @pytest.mark.parametrize("labels", [["a", "a", "a"], ["a", "b", "c"]])
     def test_silhouette_is_none_for_one_label_or_one_label_per_face(self, labels):
         assert clusters.silhouette(np.zeros((len(labels), 2)), np.array(labels)) is None
 
@@ -101,22 +97,6 @@ class TestFigure:
         assert "codes: " in identity
         assert "silhouette 0." in gender
 
-    def test_panel_of_several_seeds_shows_mean_and_spread(self, tmp_path):
-        panel, cells = declared(tmp_path).panels[1], [cell(0), cell(1)]
-        values = []
-        for rows, _ in cells:
-            faces, labels = clusters.select_faces(panel, rows)
-            values.append(clusters.silhouette(clusters._vectors(faces, "gender"), labels))
-        expected = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}"
-        assert clusters._scores(panel, cells, "gender") == expected
-
-    def test_panel_of_a_skipped_cell_shows_the_reason(self, tmp_path, monkeypatch):
-        drawn = []
-        monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
-        why = {("drawn", "ours", "default"): "ours is not built yet"}
-        clusters.clusters(declared(tmp_path), [], why, CONTEXT, [])
-        assert [ax.texts[0].get_text() for ax in drawn[0].axes[:2]] == ["ours is not built yet"] * 2
-
     def test_features_that_are_all_equal_have_no_picture_and_do_not_crash(self, tmp_path, monkeypatch):
         """scikit-learn's t-SNE ends in a segmentation fault if all points are equal."""
         assert clusters.project(np.zeros((8, 3))) == "all faces have the same feature"
@@ -137,31 +117,9 @@ class TestFigure:
         assert sorted(set(labels)) == ["p1", "p2", "p3"]
         assert len(faces) == 18
 
-    def test_panel_of_an_attribute_that_the_faces_lack_says_so(self, tmp_path, monkeypatch):
-        drawn = []
-        monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
-        rows, metadata = cell()
-        clusters.clusters(declared(tmp_path), [(rows.drop(columns="attribute.Male"), metadata)], {}, CONTEXT, [])
-        people, gender = drawn[0].axes[:2]
-        assert people.get_xlabel().startswith("silhouette")
-        assert "no annotation 'Male'" in " ".join(gender.texts[0].get_text().split())
-
-    def test_missing_features_are_named(self, tmp_path):
-        with pytest.raises(ArchiveError, match="no features 'hair'; it gives: identity, gender, codes"):
-            clusters._vectors(cell()[0], "hair")
-
-    @pytest.mark.parametrize(
-        ("old", "new"),
-        [(", people: 3", ""), ("names: [male, female]", "names: [male]"), (", names: [male, female]", "")],
-    )
-    def test_a_panel_without_its_labels_is_refused(self, tmp_path, old, new):
+    def test_a_panel_without_its_labels_is_refused(self, tmp_path):
         with pytest.raises(ReferenceFileError, match="two 'names', with it and without; identity has 'people'"):
-            declared(tmp_path, CLUSTERS.replace(old, new))
-
-    def test_figure_needs_its_cell_and_no_attempts(self, tmp_path):
-        figure = declared(tmp_path)
-        assert reference.needs(figure) == [("celeba_hq", "ours", "default")]
-        assert reference.list_attempts(figure) == []
+            declared(tmp_path, CLUSTERS.replace(", people: 3", ""))
 
 
 class Halves:
@@ -214,10 +172,3 @@ class TestFeatures:
 
         with pytest.raises(ProtocolError, match=r"'cube' as float32 \(\d, D\); it gave float32 \(\d, 3, 4, 4\)"):
             features.write(archive, tmp_path / "out.parquet", Cubes(), "test", 2, {})
-
-    def test_a_missing_or_damaged_file_is_named(self, tmp_path):
-        with pytest.raises(ArchiveError, match=r"none.parquet is missing"):
-            face_tables.read_features(tmp_path / "none.parquet")
-        (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
-        with pytest.raises(ArchiveError, match=r"bad.parquet is damaged"):
-            face_tables.read_features(tmp_path / "bad.parquet")

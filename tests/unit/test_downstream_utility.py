@@ -137,16 +137,6 @@ def test_too_few_pictures_are_refused_with_their_number(originals, tmp_path):
         run(originals, few, tmp_path / "state")
 
 
-def test_test_pictures_without_landmarks_are_refused(originals, copied, tmp_path):
-    rows = originals.select("train")
-    with ArchiveWriter(tmp_path / "faces.zip", {"size": SIZE}) as out:
-        for _, row in rows.iterrows():
-            out.add(np.zeros((SIZE, SIZE, 3), np.uint8), row.to_dict())
-        out.add(np.zeros((SIZE, SIZE, 3), np.uint8), {"id": "t", "identity": "t", "split": "test", "landmarks": None})
-    with pytest.raises(ProtocolError, match="1 usable test pictures, and 0 of them"):
-        run(FaceArchive(tmp_path / "faces.zip"), copied, tmp_path / "state")
-
-
 def test_detector_sees_the_same_views_of_the_test_pictures_for_every_seed(originals, copied, tmp_path, monkeypatch):
     seen, original = [], downstream_utility.evaluate_detections
 

@@ -184,14 +184,6 @@ def test_a_job_imports_the_sources_of_its_own_working_copy(server, program, tmp_
     assert "currsize=1" in cache  # the model that the server loaded
 
 
-def test_a_job_runs_the_code_on_the_disk(server, program, tmp_path):
-    own = tmp_path / "own.py"
-    for value in ("first", "second"):
-        own.write_text(f"value = {value!r}\n")
-        body = "import own, importlib, masquerade.core.files, sys\nprint(own.value, masquerade.core.files.__file__)"
-        assert result(program(body, address=server.address))[1].split()[0] == value
-
-
 @pytest.fixture
 def own_server(tmp_path, root, monkeypatch):
     """Starts a server from sources of their own, which lie in ``tmp_path/src``, and returns its address."""
@@ -465,14 +457,3 @@ def test_a_used_process_gives_the_memory_of_a_job_back(server, program):
     body = GPU + "len([torch.ones(2**16) for _ in range(2**11)])  # 512 MB\nprint(os.getpid())"
     used = int(result(program(body, address=server.address))[1])
     assert psutil.Process(used).memory_info().rss < psutil.Process(server._process.pid).memory_info().rss + 2**27
-
-
-def test_processor_time_of_a_used_process_is_that_of_each_job(server, program, monkeypatch):
-    body = GPU + "import time, numpy\nif sys.argv[1:]: [None for _ in range(10**7)]\n"
-    monkeypatch.setenv(forked_job.ADDRESS, server.address)
-    used = []
-    for words in (["busy"], []):
-        process = program(body, *words, address=server.address)
-        assert result(process)[0] == 0
-        used.append(fork_server.read_usage(process.pid))
-    assert used[1]["cpu_time"] < used[0]["cpu_time"] / 2

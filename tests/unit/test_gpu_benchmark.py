@@ -59,13 +59,6 @@ def test_the_plan_reads_the_page_that_the_benchmark_writes(gpu, tmp_path, monkey
     assert "| anonymize | falco | paper_1024 | fast | 2 | 2 |  |" in (tmp_path / plan.PAGE).read_text()
 
 
-def test_without_a_gpu_the_page_stays(gpu, root, tmp_path, capsys):
-    before = (root / plan.PAGE).read_text()
-    gpu.page(tmp_path)
-    assert "# No GPU" in capsys.readouterr().out
-    assert (root / plan.PAGE).read_text() == before
-
-
 @pytest.mark.slow
 def test_falco_of_the_published_architecture_runs(gpu, tmp_path, monkeypatch):
     case = gpu.falco.published(tmp_path, 64, 1)

@@ -15,7 +15,7 @@ from masquerade.params import paths
 from masquerade.params.paths import Paths
 from masquerade.params.slices import Slice
 from masquerade.pipeline import checks, submission
-from masquerade.pipeline.graph import Graph, Targets, match_any
+from masquerade.pipeline.graph import Graph, Targets
 
 CELL = {"dataset": "synthetic_hq", "method": "ifadit", "variant": "full", "seed": 0}
 
@@ -55,10 +55,6 @@ class TestPaths:
         assert files.table.format(paper="falco", item="table1") == "results/tiny/tables/falco/table1"
         assert paths.with_index("a/b.zip") == ["a/b.zip", "a/b.parquet"]
 
-    def test_two_kinds_of_files_never_share_a_path(self):
-        patterns = list(vars(Paths("tiny")).values())
-        assert len(set(patterns)) == len(patterns)
-
     @pytest.mark.parametrize(("kind", "words"), [
         ("metrics", CELL), ("attackers_faces", CELL | {"key_kind": "shared"}),
         ("attacker", CELL | {"attacker": "adapted", "trial": 2}), ("faces", {"dataset": "synthetic_hq"}),
@@ -68,19 +64,11 @@ class TestPaths:
         expected = {name: str(value) for name, value in words.items()} | {"scale": "tiny"}
         assert Paths.parse(kind, Path(path)) == Paths.parse(kind, tmp_path / path) == expected
 
-    def test_path_of_another_kind_is_refused(self):
-        with pytest.raises(ValueError, match="is no path of the kind 'metrics'"):
-            Paths.parse("metrics", Path(Paths("tiny").anonymized.format(**CELL)))
-
 
 class TestParameters:
     def test_slice_of_a_job_has_the_keys_of_its_wildcards(self, graph):
         text = graph.params_slice("methods.{method}.params", "measure.batch")(wildcards())
         assert set(Slice.parse(text).values) == {"methods.ifadit.params", "measure.batch"}
-
-    def test_pattern_matches_only_the_given_names(self):
-        assert match_any(["b", "a", "b"]) == "a|b"
-        assert match_any([]) == "none"
 
 
 class TestCode:
@@ -91,11 +79,6 @@ class TestCode:
         assert {"workflow/scripts/anonymize.py", "src/masquerade/methods/ifadit/method.py"} <= files
         assert "src/masquerade/backbones/parsing/backbone.py" in files, "ifadit needs the parser"
         assert not [path for path in files if "/methods/falco" in path or "/lineage/tracking" in path]
-
-    def test_one_step_is_computed_once(self, graph, announced):
-        before = len(announced)
-        assert graph.planned.code("table")(wildcards()) == graph.planned.code("table")(wildcards())
-        assert len(announced) <= before + 1
 
 
 class TestMethods:
@@ -117,13 +100,6 @@ class TestMethods:
         assert k_same["gallery_index"] == "data/tiny/faces/synthetic_hq.parquet"
         assert k_same["backbones"] == k_same["checkpoint"] == []
 
-    def test_related_method_gives_its_checkpoint_if_both_share_one_training(self, graph):
-        assert graph.methods.shared_checkpoint(wildcards(method="cao21")) in (
-            [],
-            "checkpoints/tiny/methods/identitydp/0.safetensors",
-        )
-        assert graph.methods.shared_checkpoint(wildcards(method="falco")) == []
-
     def test_official_file_of_a_method_replaces_its_training_and_not_that_of_an_ablation(self, root, monkeypatch):
         graph = Graph(root, "tiny", lambda message: None)
         assert graph.methods.weights(wildcards(method="ciagan")) == []
@@ -133,10 +109,6 @@ class TestMethods:
         monkeypatch.setattr(graph.methods, "parameters", parameters)
         assert graph.methods.weights(wildcards(method="ciagan")) == [".masquerade/assets/ciagan.json"]
         assert graph.methods.weights(wildcards(method="ciagan", variant="ablated")) == []
-
-    def test_methods_without_networks_are_not_neural(self, graph):
-        assert {"falco", "ifadit", "identitydp"} <= graph.methods.neural
-        assert not {"blackout", "gaussian_blur", "original"} & graph.methods.neural
 
 
 class TestTargets:
@@ -149,11 +121,6 @@ class TestTargets:
         assert files
         assert len(set(files)) == len(files)
         assert not [path for path in files if "{" in path]
-
-    def test_every_runnable_cell_is_anonymized_measured_and_has_metrics(self, graph):
-        for kind, pattern in (("anonymize", graph.paths.anonymized), ("measure", graph.paths.measurements),
-                              ("metrics", graph.paths.metrics)):  # fmt: skip
-            assert set(graph.of(graph.cells, pattern)) <= set(Targets(graph).of(kind)(None))
 
     def test_cell_outside_a_list_has_no_file(self, graph):
         cell = graph.attempted[0]
@@ -180,10 +147,6 @@ class TestPapers:
         assert not missing & available
         assert missing | available == set(graph.papers.settings(graph.papers.item(names)))
 
-    def test_reason_of_a_missing_cell_reaches_the_table(self, graph):
-        reasons = json.loads(graph.papers.reasons([("synthetic_hq", "nothing", "default")]))
-        assert reasons == [["synthetic_hq", "nothing", "default", "nothing is not built yet"]]
-
     def test_names_of_a_kind_are_bound_to_their_paper(self, graph):
         import re
 
@@ -201,18 +164,6 @@ class TestSubmission:
         assert (requested["gpus"], requested["name"], requested["resumable"]) == (3, "training falco", True)
         other = json.loads(resources["submission"](wildcards()))
         assert other["gpus"] == compute.training.gpus
-
-    def test_brief_jobs_request_no_more_than_light_ones(self, graph):
-        light, brief = (
-            submission.make_light_resources(graph.parameters.compute),
-            submission.make_brief_resources(graph.parameters.compute),
-        )
-        assert brief["runtime"] <= min(5, light["runtime"])
-        assert brief["mem_mb"] <= light["mem_mb"]
-
-    def test_partitions_are_not_checked_without_a_cluster(self, graph, monkeypatch):
-        monkeypatch.setattr(submission.launch, "check_partitions", lambda _: pytest.fail("looked up"))
-        submission.prepare_submission(graph.parameters.compute, submits=False, kept={})
 
     def test_partitions_of_every_kind_are_checked_on_a_cluster(self, graph, monkeypatch):
         checked = {}
@@ -237,19 +188,6 @@ def test_graph_is_planned_without_torch_and_without_snakemake(root):
     )
     run = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-
-
-def test_command_of_a_launched_step_is_that_of_the_step_behind_its_launcher():
-    local, launched = (
-        submission.run_here("downstream_utility", "--seed {wildcards.seed}"),
-        submission.run_launched("downstream_utility", "--seed {wildcards.seed}"),
-    )
-    assert local == (
-        "python workflow/scripts/downstream_utility.py --params {params.cfg:q} --code {input.code} --threads {threads} "
-        "--seed {wildcards.seed} --outputs {output} > {log} 2>&1"
-    )
-    launcher = "python workflow/scripts/launch.py {resources.launcher} {resources.submission:q} "
-    assert launched == launcher + local.removeprefix("python ")
 
 
 def test_each_output_of_a_rule_has_a_literal_path_beside_it(root):

@@ -1,7 +1,5 @@
 """The results of another program form a method: imported completely, checked by hash, and never an original."""
 
-import os
-import re
 import shutil
 from pathlib import Path
 
@@ -117,20 +115,6 @@ def test_all_errors_are_listed_together_and_nothing_is_written(originals, theirs
     assert not (tmp_path / "stored.zip").exists()
 
 
-def test_a_sub_folder_that_may_not_be_read_is_an_error(originals, theirs, tmp_path, monkeypatch):
-    (theirs / "locked").mkdir()
-    listed = os.scandir
-
-    def scandir(path):
-        if Path(path).name == "locked":
-            raise PermissionError(13, "Permission denied", os.fspath(path))
-        return listed(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)  # root may list any folder
-    with pytest.raises(ArchiveError, match="locked: a folder that may not be read"):
-        collect(theirs, originals, tmp_path / "stored.zip")
-
-
 def test_missing_picture_is_a_refusal_with_a_reason_and_not_the_original(faces, originals, theirs, tmp_path):
     (theirs / "f3.webp").unlink()
     assert collect(theirs, originals, tmp_path / "stored.zip", partial=True) == 3
@@ -138,12 +122,6 @@ def test_missing_picture_is_a_refusal_with_a_reason_and_not_the_original(faces, 
     row = result.index.set_index("id").loc["f3"]
     assert (row["status"], row["reason"]) == ("refused", pictures.NO_PICTURE)
     assert "f3" not in result.load().ids
-
-
-def test_empty_folder_is_an_error_even_if_faces_may_be_missing(originals, tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ArchiveError, match="there is no picture"):
-        collect(tmp_path / "empty", originals, tmp_path / "stored.zip", partial=True)
 
 
 @pytest.mark.parametrize("number", [3, 0], ids=["its own original", "the original of another face"])
@@ -177,19 +155,11 @@ DISGUISES = {
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("near", [6.0, 0.0])
-def test_an_original_in_disguise_is_refused(originals, theirs, tmp_path, disguise, near):
+def test_an_original_in_disguise_is_refused(originals, theirs, tmp_path, disguise):
     (theirs / "f3.webp").unlink()
     Image.fromarray(DISGUISES[disguise](pixels(3))).save(theirs / "f3.png")
     with pytest.raises(ArchiveError, match="- f3: an original, but mirrored"):
-        collect(theirs, originals, tmp_path / "stored.zip", near=near)
-
-
-def test_an_original_in_disguise_is_refused_under_the_name_of_another(originals, theirs, tmp_path):
-    (theirs / "f3.webp").unlink()
-    Image.fromarray(pixels(0)[:, ::-1, ::-1]).save(theirs / "f3.png")
-    with pytest.raises(ArchiveError, match="- f3: an original, but mirrored"):
-        collect(theirs, originals, tmp_path / "stored.zip")
+        collect(theirs, originals, tmp_path / "stored.zip", near=0.0)
 
 
 def test_a_picture_of_one_color_is_no_original_in_disguise(originals, theirs, tmp_path):
@@ -204,30 +174,6 @@ def test_judge_counts_the_faces_of_which_it_finds_the_person(originals, tmp_path
     shown = {name: pixels(int(names[(place + shift) % 4][1:])) for place, name in enumerate(names)}
     pictures._store(shown, tmp_path / "stored.zip")
     assert recognized.count(tmp_path / "stored.zip", originals) == (known, 4)
-
-
-def test_import_warns_if_the_judge_finds_most_people(repository, faces, theirs, monkeypatch, capsys):
-    place = repository / "data" / "tiny" / "faces"
-    place.mkdir(parents=True)
-    for path in (faces.path, faces.path.with_suffix(".parquet")):
-        shutil.copy2(path, place / f"synthetic_hq{path.suffix}")
-    for name, number in (("f0.png", 0), ("deeper/f1.jpg", 1), ("f3.webp", 3), ("f4.bmp", 4)):
-        noise = np.random.default_rng(number).integers(-8, 9, (SIDE, SIDE, 3))
-        noisy = np.clip(pixels(number) + noise, 0, 255).astype(np.uint8)
-        Image.fromarray(noisy).save(theirs / name, lossless=True)
-    words = ["import-method", theirs, "--name", "noisy", "--source", "ours", "--dataset", "synthetic_hq"]
-    with pytest.raises(SystemExit):
-        main.main([str(word) for word in (*words, "--near", "0", "--root", repository, "--scale", "tiny")])
-    assert re.search(r"Warning: dlib still finds the right person for [34] of 4 faces", capsys.readouterr().err)
-
-
-@pytest.mark.parametrize("suffix", ["_anonymized", ".png", "-0"])
-def test_error_for_names_with_one_suffix_says_what_to_type(originals, theirs, tmp_path, suffix):
-    for path in [path for path in theirs.rglob("*") if path.is_file()]:
-        path.rename(path.with_name(f"{path.stem}{suffix}{path.suffix}"))
-    with pytest.raises(ArchiveError, match=f"is not the id of a test face; add `--suffix={suffix}`"):
-        collect(theirs, originals, tmp_path / "stored.zip")
-    assert pictures.collect(theirs, originals, tmp_path / "stored.zip", 6.0, False, False, suffix) == 4
 
 
 def test_near_zero_accepts_small_differences_and_refuses_an_original(originals, theirs, tmp_path):
@@ -248,7 +194,7 @@ def test_pictures_of_another_size_are_resized_on_request(faces, originals, their
     assert np.abs(to_uint8(result.images)[0].astype(int) - (255 - pixels(0))).mean() < 4
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 60))
 def test_every_near_original_is_detected(tmp_path_factory, seed, most):
     """Compares the result with a search over every pixel of every original."""
@@ -292,20 +238,6 @@ def test_stored_original_is_detected_when_the_cell_is_built(faces, theirs, tmp_p
         take_in(faces, stored, tmp_path / "result.zip")
 
 
-def test_digest_depends_only_on_names_pixels_and_order_of_the_test_faces(faces, originals, tmp_path):
-    def digest(*rows):
-        with ArchiveWriter(tmp_path / "other.zip", {"size": SIDE}) as out:
-            for name, number, split in rows:
-                out.add(pixels(number), {"id": name, "identity": "", "split": split})
-        return pictures.Originals(FaceArchive(tmp_path / "other.zip")).digest
-
-    same = [("f0", 0, "test"), ("f1", 1, "test"), ("f3", 3, "test"), ("f4", 4, "test")]
-    assert digest(*same) == originals.digest
-    assert digest(*same, ("t1", 5, "train")) == originals.digest
-    others = [same[:3], [*same[:3], ("f5", 4, "test")], [*same[:3], ("f4", 5, "test")], same[::-1]]
-    assert originals.digest not in {digest(*rows) for rows in others}
-
-
 BLOCK = {
     "deepprivacy_official": {
         "title": "DeepPrivacy",
@@ -322,15 +254,6 @@ def repository(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "scales", root / "scales")
     shutil.copy2(ROOT / "params.yaml", root)
     return root
-
-
-def test_registering_adds_a_block_and_changes_nothing_else(repository):
-    before = (repository / "scales" / "tiny.yaml").read_text()
-    registry.register(repository, "tiny", BLOCK)
-    after = (repository / "scales" / "tiny.yaml").read_text()
-    assert after.startswith(before.rstrip())
-    assert loading.load(repository, "tiny").tree["imported"] == BLOCK
-    assert loading.load(repository, "mini").tree["imported"] == {}
 
 
 def test_a_second_registration_replaces_its_own_set_and_keeps_the_others(repository):
@@ -367,12 +290,6 @@ def test_refused_block_does_not_change_the_overlay(repository, block, message):
     with pytest.raises(ParameterError, match=message):
         registry.register(repository, "tiny", block)
     assert (repository / "scales" / "tiny.yaml").read_bytes() == before
-
-
-def test_error_for_an_overlay_in_another_form_holds_the_block_to_write(repository):
-    (repository / "scales" / "tiny.yaml").write_text("{image: {size: 64}}\n")
-    with pytest.raises(ParameterError, match="Write into it yourself:\nimported:\n  deepprivacy_official:"):
-        registry.register(repository, "tiny", BLOCK)
 
 
 def test_imported_set_is_a_cell_of_only_its_dataset_and_one_seed(repository):
@@ -415,12 +332,6 @@ def test_imported_method_without_a_row_gets_a_new_row():
     assert ("celeba_hq", "theirs", "default") in reference.needs(seated)
     elsewhere = StandIns(datasets={"celeba_hq": "synthetic_wild"}, judges={})
     assert imported_rows.add(table, other, elsewhere) == table
-
-
-@pytest.mark.parametrize("name", ["ifadit/recovery", "falco/inversion", "ifadit/table5", "falco/figure3"])
-def test_items_other_than_tables_of_anonymized_faces_are_not_changed(name):
-    item = reference.load(ROOT / "reference" / f"{name}.yaml")
-    assert imported_rows.add(item, {"theirs": IMPORTED["deepprivacy_official"]}, STAND_INS) == item
 
 
 def test_table_notes_that_the_training_data_of_an_imported_method_is_unknown():

@@ -118,11 +118,6 @@ class TestTheLookOfAnAttacker:
         assert seen.another
 
 
-def test_the_threshold_of_a_release_has_a_margin_and_says_so():
-    limit = Threshold(0.6, "published").with_margin(0.05)
-    assert (limit.distance, limit.origin) == (0.65, "published; with a margin of 0.05")
-
-
 def test_the_second_detector_gives_places_in_the_photograph_that_it_reduced(monkeypatch):
     photograph = np.zeros((900, 1400, 3), np.uint8)
     photograph[300:600, 700:1000] = astronaut()[0:300, 80:380]

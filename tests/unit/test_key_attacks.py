@@ -167,12 +167,6 @@ def test_linkage_equals_the_comparison_of_every_pair_with_every_pair():
     assert result["low"] == result["high"] == pytest.approx(by_hand(people_weights(names, 1)[0]))
 
 
-def test_linkage_leaves_out_pictures_without_an_embedding():
-    embeddings = np.array([[0.0], [1.0], [np.nan], [5.0], [6.5]])
-    result = key_attacks.linkage(embeddings, np.array(["a", "a", "a", "b", "b"]), draws=20)
-    assert (result["value"], result["over"], result["of"]) == (1.0, 2, 4)
-
-
 METRICS = ("key_attack_rate", "linkage_auc")
 
 
@@ -267,11 +261,6 @@ def test_pictures_under_one_key_are_made_for_methods_with_keys_alone(inputs):
         assert inputs.paths.attackers_faces.format(key_kind="per_image", **vars(cell(pair))) in inputs.archives()
 
 
-def test_attacker_learns_from_the_pictures_of_its_own_keys(inputs):
-    for attacker, keys in (("insider", "shared"), ("adapted", "per_image")):
-        assert all(f"/{keys}/" in path for path in inputs.faces(SimpleNamespace(attacker=attacker)))
-
-
 def test_repeated_attackers_of_chosen_cells_have_several_trainings(inputs):
     """Scale tiny repeats the trainings of one cell."""
 
@@ -280,13 +269,6 @@ def test_repeated_attackers_of_chosen_cells_have_several_trainings(inputs):
 
     assert trained(PLAIN) == ["adapted 0", "adapted 1", "parrot 0", "restoring 0"]
     assert trained(KEYED) == ["adapted 0", "insider 0", "parrot 0", "restoring 0"]
-
-
-def test_every_training_has_a_checkpoint_and_its_quality(inputs):
-    trainings = inputs.trainings()
-    assert len(trainings) == len(set(trainings))
-    checkpoints = {path.removesuffix(".safetensors") for path in trainings if path.endswith(".safetensors")}
-    assert checkpoints == {path.removesuffix(".json") for path in trainings if path.endswith(".json")}
 
 
 def test_cell_of_a_dataset_without_people_of_the_attackers_is_refused_by_name(tiny):

@@ -17,7 +17,7 @@ from masquerade.methods import Resources
 from masquerade.methods._inpainting import drawing, region
 from masquerade.networks.landmark_net import LandmarkNet
 from masquerade.params import loading
-from masquerade.pipeline import weights_export
+from masquerade.pipeline import pretrained_networks
 
 METHODS = ("deepprivacy", "deepprivacy2", "ciagan")
 LATENT = {
@@ -71,7 +71,7 @@ def test_it_needs_no_training_and_no_checkpoint(name):
     assert cls.trains(MINI.methods[name].params)
     photo = loading.load(scale="photo")
     assert not photo.trains(name)
-    assert name not in {each.module for each in weights_export.list_trained(photo)}
+    assert name not in {each.module for each in pretrained_networks.list_networks(photo)}
 
 
 @pytest.mark.parametrize("name", METHODS)

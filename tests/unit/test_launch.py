@@ -113,11 +113,6 @@ def test_error_text_of_a_program_becomes_one_paragraph(program):
     assert "\n" not in text
 
 
-def test_unexpected_error_keeps_its_type(program):
-    with pytest.raises(launch.LaunchError, match=r"ZeroDivisionError: nothing to divide by\. Its log is"):
-        run(program, "fall")
-
-
 @pytest.mark.parametrize(
     ("last", "command", "ended"),
     [
@@ -193,12 +188,6 @@ def test_own_resources_change_only_the_named_values(tiny):
     compute = ComputeSettings(**tree)
     assert compute.submission("training", "generator").model_dump() == tree["training"] | {"gpus": 4, "tasks": 4}
     assert compute.submission("inference", "generator").model_dump() == tree["inference"]
-
-
-@pytest.mark.parametrize("own", [{"training/generator": {"gpu": 4}}, {"trainings/generator": {"gpus": 4}}])
-def test_unknown_own_resources_are_refused(tiny, own):
-    with pytest.raises(ValueError, match=r"gpu|pattern"):
-        ComputeSettings(**tiny.compute.model_dump() | {"overrides": own})
 
 
 def test_profile_sends_every_local_rule_through_submitit(root):
@@ -291,19 +280,54 @@ def test_stop_signal_ends_the_waiting_for_a_busy_controller(program, fake_slurm)
         launch.run("slurm", SUBMISSION, program, ("write",))
 
 
+@pytest.fixture
+def submitted(program, tmp_path, fake_slurm):
+    """Submits a job with changes of its request: the script of submitit, and the environment of sbatch."""
+
+    def submit(**changes) -> tuple[str, str]:
+        fake_slurm(sbatch=f'cp "$1" {tmp_path}/job.sh; env > {tmp_path}/seen; echo "sbatch: error: no" >&2; exit 1')
+        with pytest.raises(launch.LaunchError, match=r"SLURM refused training toy: no\. The job requests partition '"):
+            launch.run("slurm", SUBMISSION | changes, program, ("write",))
+        return (tmp_path / "job.sh").read_text(), (tmp_path / "seen").read_text()
+
+    return submit
+
+
 OPTIONS = {"qos": "long", "gres": "gpu:a100:2", "mem-per-cpu": "8G", "reservation": "our friday", "exclude": "n[1-3]",
            "comment": "falco", "exclusive": True, "hold": False}  # fmt: skip
 
 
-def test_free_options_reach_the_script_of_a_submitted_job(program, tmp_path, fake_slurm):
-    fake_slurm(sbatch=f'cp "$1" {tmp_path}/submitted.sh; echo "sbatch: error: no" >&2; exit 1')
-    with pytest.raises(launch.LaunchError, match=r"options '.*a100"):
-        launch.run("slurm", SUBMISSION | {"gpus": 2, "options": OPTIONS}, program, ("write",))
-    submitted = (tmp_path / "submitted.sh").read_text()
+def test_free_options_reach_the_script_of_a_submitted_job(submitted):
+    script, _ = submitted(gpus=2, options=OPTIONS)
     for line in ("--qos=long", "--gres=gpu:a100:2", "--mem-per-cpu=8G", "--reservation='our friday'",
                  "--exclude='n[1-3]'", "--comment=falco", "--exclusive"):  # fmt: skip
-        assert f"#SBATCH {line}\n" in submitted
-    assert not re.search("--mem=|--gpus-per-node|--hold", submitted)
+        assert f"#SBATCH {line}\n" in script
+    assert not re.search("--mem=|--gpus-per-node|--hold", script)
+
+
+def test_the_script_of_a_submitted_job_holds_the_requested_resources(submitted):
+    script, _ = submitted(gpus=2, tasks=2, constraint="a100", account="lab", setup=["module load cuda"])
+    for line in (
+        "--gpus-per-node=2", "--ntasks-per-node=2", "--constraint=a100", "--account=lab", "--time=5", "--mem=1GB",
+        "--signal=USR2@10", "--requeue", "--open-mode=append",
+    ):  # fmt: skip
+        assert f"#SBATCH {line}\n" in script
+    assert "\nmodule load cuda\n" in script
+    assert "--partition" not in script
+
+
+def test_parameters_come_before_the_sites_variables_which_set_what_is_left_open(submitted, monkeypatch):
+    decided = ("TIMELIMIT", "MEM_PER_NODE", "MEM_PER_CPU", "GRES", "ARRAY_INX", "OUTPUT", "WAIT", "PARTITION", "QOS",
+               "EXPORT")  # fmt: skip
+    left_open = ("ACCOUNT", "CONSTRAINT", "RESERVATION")
+    for name in (*decided, *left_open):
+        monkeypatch.setenv(f"SBATCH_{name}", "NONE")
+    monkeypatch.setenv("SRUN_EXPORT_ENV", "NONE")
+    script, environment = submitted(partition="gpu", options={"qos": "long"})
+    assert sorted(re.findall("^SBATCH_([A-Z_]+)=", environment, re.MULTILINE)) == sorted(left_open)
+    assert "SRUN_EXPORT_ENV" not in environment
+    assert "#SBATCH --export=ALL\n" in script
+    assert re.search(r"\nsrun .*--export=ALL --cpus-per-task=1 ", script)
 
 
 def test_free_options_reach_the_call_of_snakemakes_executor(tiny):
@@ -333,42 +357,13 @@ def test_an_option_that_another_parameter_sets_is_refused_with_its_name(tiny, op
         ComputeSettings(**tiny.compute.model_dump() | {"training": block})
 
 
-@pytest.mark.parametrize("kind", ["light", "training", "inference"])
-def test_export_may_be_all_which_it_is_anyway_and_nothing_else(tiny, kind):
-    tree, block = tiny.compute.model_dump(), getattr(tiny.compute, kind).model_dump()
-    compute = ComputeSettings(**tree | {kind: block | {"options": {"export": "ALL"}}})
-    assert "slurm_extra" not in submission.make_light_resources(
-        compute
-    )  # Snakemake's executor refuses it there, and exports all
+def test_export_may_be_all_which_it_is_anyway_and_nothing_else(tiny):
+    tree, block = tiny.compute.model_dump(), tiny.compute.light.model_dump()
+    compute = ComputeSettings(**tree | {"light": block | {"options": {"export": "ALL"}}})
+    # Snakemake's executor refuses it there, and exports all
+    assert "slurm_extra" not in submission.make_light_resources(compute)
     with pytest.raises(ValueError, match=r"'export' is 'NONE', and only ALL is allowed: .*compute\.setup"):
-        ComputeSettings(**tree | {kind: block | {"options": {"export": "NONE"}}})
-
-
-def test_jobs_get_the_environment_whatever_the_site_exports_by_default(program, tmp_path, fake_slurm, monkeypatch):
-    fake_slurm(sbatch=f'cp "$1" {tmp_path}/submitted.sh; env > {tmp_path}/seen; echo "sbatch: error: no" >&2; exit 1')
-    for name in ("SBATCH_EXPORT", "SRUN_EXPORT_ENV"):
-        monkeypatch.setenv(name, "NONE")
-    with pytest.raises(launch.LaunchError):
-        launch.run("slurm", SUBMISSION, program, ("write",))
-    submitted = (tmp_path / "submitted.sh").read_text()
-    assert "#SBATCH --export=ALL\n" in submitted
-    assert re.search(r"\nsrun .*--export=ALL --cpus-per-task=1 ", submitted)
-    assert "EXPORT" not in (tmp_path / "seen").read_text()
-
-
-def test_parameters_come_before_the_sites_variables_which_set_what_is_left_open(
-    program, tmp_path, fake_slurm, monkeypatch
-):
-    fake_slurm(sbatch=f'env > {tmp_path}/seen; echo "sbatch: error: no" >&2; exit 1')
-    decided = ("TIMELIMIT", "MEM_PER_NODE", "MEM_PER_CPU", "GRES", "ARRAY_INX", "OUTPUT", "WAIT", "PARTITION", "QOS")
-    left_open = ("ACCOUNT", "CONSTRAINT", "RESERVATION")
-    for name in (*decided, *left_open):
-        monkeypatch.setenv(f"SBATCH_{name}", "1")
-    request = {"partition": "gpu", "options": {"qos": "long"}}
-    with pytest.raises(launch.LaunchError):
-        launch.run("slurm", SUBMISSION | request, program, ("write",))
-    seen = re.findall("^SBATCH_([A-Z_]+)=", (tmp_path / "seen").read_text(), re.MULTILINE)
-    assert sorted(seen) == sorted(left_open)
+        ComputeSettings(**tree | {"light": block | {"options": {"export": "NONE"}}})
 
 
 def test_the_sites_defaults_reach_no_submission_of_snakemakes_executor(tiny, fake_slurm, monkeypatch):
@@ -388,18 +383,3 @@ def test_variables_of_an_outer_job_are_removed_and_the_configuration_of_slurm_st
     submission.forget_outer_job(kept)
     assert {name for name in os.environ if name.startswith("SLURM")} == {"SLURM_CONF"}
     assert os.environ["SBATCH_QOS"] == "long"
-
-
-def test_slurm_script_holds_the_requested_resources(program, tmp_path, fake_slurm):
-    fake_slurm(sbatch=f'cp "$1" {tmp_path}/submitted.sh; echo "sbatch: error: no" >&2; exit 1')
-    request = {"gpus": 2, "tasks": 2, "constraint": "a100", "account": "lab", "setup": ["module load cuda"]}
-    with pytest.raises(launch.LaunchError, match=r"SLURM refused training toy: no\. The job requests partition ''"):
-        launch.run("slurm", SUBMISSION | request, program, ("write",))
-    submitted = (tmp_path / "submitted.sh").read_text()
-    for line in (
-        "--gpus-per-node=2", "--ntasks-per-node=2", "--constraint=a100", "--account=lab", "--time=5", "--mem=1GB",
-        "--signal=USR2@10", "--requeue", "--open-mode=append",
-    ):  # fmt: skip
-        assert f"#SBATCH {line}\n" in submitted
-    assert "\nmodule load cuda\n" in submitted
-    assert "--partition" not in submitted

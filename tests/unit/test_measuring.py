@@ -6,7 +6,6 @@ import re
 import sys
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -97,16 +96,10 @@ def test_values_and_references_belong_to_their_faces(source, derived, tmp_path):
         np.testing.assert_allclose(row["means.color"], inverted.mean(axis=(1, 2)), atol=1e-6)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 3, 32])
-def test_the_batch_size_changes_nothing(batch, source, derived, tmp_path):
+@pytest.mark.parametrize("batch", [1, 3, 4])
+def test_the_batch_size_changes_no_byte(batch, source, derived, tmp_path):
     for size, name in ((4, "one"), (batch, "other")):
         measuring.measure(derived, tmp_path / f"{name}.parquet", means(), batch=size, source=source)
-    pd.testing.assert_frame_equal(*(face_tables.read(tmp_path / f"{name}.parquet") for name in ("one", "other")))
-
-
-def test_the_same_measurements_are_the_same_bytes(source, tmp_path):
-    for name in ("one", "other"):
-        measuring.measure(source, tmp_path / f"{name}.parquet", means(), batch=2)
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "other.parquet").read_bytes()
 
 
@@ -139,13 +132,6 @@ def test_set_with_refused_faces_only_can_be_measured(tmp_path):
     assert np.isnan(stack(table["means.color"])).tolist() == [[True, True, True]]
 
 
-def test_file_names_judges_versions_and_archive(source, tmp_path):
-    measuring.measure(source, tmp_path / "m.parquet", means())
-    metadata = json.loads(pq.read_schema(tmp_path / "m.parquet").metadata[b"masquerade"])
-    assert metadata["judges"]["means"]["packages"] == {"numpy": np.__version__}
-    assert re.fullmatch(r"[0-9a-f]{64}", metadata["archive"])
-
-
 def test_memory_holds_one_batch_of_pictures(source, tmp_path):
     largest = []
 
@@ -163,9 +149,7 @@ def test_memory_holds_one_batch_of_pictures(source, tmp_path):
     [
         ({"color": np.zeros((5, 3))}, "did not measure"),
         ({"tint": np.zeros(5)}, "does not declare"),
-        ({"level": np.zeros((5, 2))}, r"shape \(5,\), not \(5, 2\)"),
         ({"level": np.zeros(4)}, r"shape \(5,\), not \(4,\)"),
-        ({"level": [0.0] * 5}, "array of shape"),
         ({"level": np.zeros(5, dtype=int)}, "bool or float"),
     ],
 )
@@ -180,42 +164,18 @@ def test_judge_that_returns_other_quantities_is_refused_by_name(answer, message,
     assert not list(tmp_path.glob("*m.parquet*")), "no partial file remains"
 
 
-def test_judge_that_changes_its_quantities_between_batches_is_refused(source, tmp_path):
-    class Changing(Means):
-        def measure(self, images, reference=None):
-            values = super().measure(images)
-            return values if len(images) == 2 else {"level": values["level"]}
-
-    with pytest.raises(ProtocolError, match=r"changing\.color"):
-        measuring.measure(source, tmp_path / "m.parquet", {"changing": Changing(Means.Params(), {})}, batch=2)
+@pytest.mark.parametrize(("side", "reference", "message"), [(16, "s99", "'s99'"), (8, "s0", "image.size")])
+def test_a_reference_that_is_missing_or_of_another_size_is_refused(source, tmp_path, side, reference, message):
+    with ArchiveWriter(tmp_path / "derived.zip") as out:
+        out.add(PICTURES[0, :side, :side], {"id": "d", "identity": "", "split": "test", "source_id": reference})
+    with pytest.raises(ArchiveError, match=message):
+        measuring.measure(tmp_path / "derived.zip", tmp_path / "m.parquet", means(), source=source)
 
 
-def test_missing_reference_is_named(source, tmp_path):
-    with ArchiveWriter(tmp_path / "orphan.zip") as out:
-        out.add(PICTURES[0], {"id": "d", "identity": "", "split": "test", "source_id": "s99"})
-    with pytest.raises(ArchiveError, match="'s99'"):
-        measuring.measure(tmp_path / "orphan.zip", tmp_path / "m.parquet", means(), source=source)
-
-
-def test_references_of_another_size_are_refused(source, tmp_path):
-    with ArchiveWriter(tmp_path / "small.zip") as out:
-        out.add(PICTURES[0, :8, :8], {"id": "d", "identity": "", "split": "test", "source_id": "s0"})
-    with pytest.raises(ArchiveError, match=r"image.size"):
-        measuring.measure(tmp_path / "small.zip", tmp_path / "m.parquet", means(), source=source)
-
-
-@pytest.mark.parametrize("damage", ["cut", "garbage", "foreign", "missing"])
-def test_a_damaged_file_is_refused_by_name(damage, source, tmp_path):
+def test_a_damaged_file_is_refused_by_name(source, tmp_path):
     path = tmp_path / "m.parquet"
     measuring.measure(source, path, means())
-    if damage == "cut":
-        path.write_bytes(path.read_bytes()[:-100])
-    elif damage == "garbage":
-        path.write_bytes(b"not a table")
-    elif damage == "foreign":
-        pd.DataFrame({"id": ["a"]}).to_parquet(path)
-    else:
-        path.unlink()
+    path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ArchiveError, match=re.escape(str(path))):
         face_tables.read(path)
 
@@ -243,14 +203,9 @@ def test_thread_count_is_restored(source, tmp_path, monkeypatch):
     assert library.threads == 7
 
 
-def test_size_of_the_pictures_is_stored_and_required(source, derived, tmp_path):
+def test_size_of_the_pictures_is_stored(source, derived, tmp_path):
     measuring.measure(derived, tmp_path / "m.parquet", means(), source=source)
     assert face_tables.read_size(tmp_path / "m.parquet") == 16
-    pq.write_table(
-        pq.read_table(tmp_path / "m.parquet").replace_schema_metadata({"masquerade": "{}"}), tmp_path / "old"
-    )
-    with pytest.raises(ArchiveError, match="does not give the size of its images"):
-        face_tables.read_size(tmp_path / "old")
     with ArchiveWriter(tmp_path / "none.zip") as out:
         out.add(None, {"id": "d", "identity": "p", "split": "test", "source_id": "s0"} | REFUSED)
     measuring.measure(tmp_path / "none.zip", tmp_path / "none.parquet", means(), source=source)
@@ -302,11 +257,6 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
     assert "attempts" not in evaluation.row({"seed": 0}, {}, {})
     without = evaluation.evidence(CellFiles(paths["source"], paths["derived"]), "test")
     assert evaluation.evaluate_attempts(metrics, without) == {}
-
-
-def test_numbers_of_a_run_are_named_by_metric_and_judge_without_missing_ones():
-    values = {"psnr": {"": {"value": 20.0}}, "re_id": {"a": {"value": 0.5}, "b": {"value": None}}}
-    assert evaluation.numbers(values) == {"psnr": 20.0, "re_id.a": 0.5}
 
 
 def test_attempts_at_other_faces_and_of_other_sizes_are_refused(source, derived, attempts, tmp_path):

@@ -21,7 +21,7 @@ from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.weight_names import parse_weights_name
 from masquerade.params import loading, repository
-from masquerade.pipeline import method_files, photograph_scale, pretrained_networks
+from masquerade.pipeline import method_files, pretrained_networks
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -106,7 +106,7 @@ class TestTheWheel:
 
     def test_it_carries_every_network_that_a_method_needs_but_the_largest(self):
         needed = set()
-        for parameters in (loading.load(ROOT, "mini"), loading.load(ROOT, photograph_scale.PHOTO)):
+        for parameters in (loading.load(ROOT, "mini"), loading.load(ROOT, method_files.PHOTO)):
             for name in parameters.methods:
                 cls = discovery.load("methods", name)
                 backbones = {need: parameters.backbones[need] for need in cls.needs if need in parameters.backbones}
@@ -136,7 +136,7 @@ class TestTheWheel:
         with pytest.raises(ParameterError, match=r"weights/ciagan\.safetensors is in a clone alone \(--root\)"):
             pretrained_networks.check_pretrained(loading.load(root, "mini"), root, "methods.ciagan")
         with pytest.raises(CheckpointError, match="in a clone of Masquerade"):
-            method_files.resources(root, loading.load(root, "mini"), "dartblur", "default")
+            method_files.find_resources(root, loading.load(root, "mini"), "dartblur", "default")
 
     def test_the_packages_for_photographs_have_the_versions_of_their_lock(self):
         pins = [line for line in (ROOT / "requirements-photo.lock").read_text().splitlines() if "==" in line]

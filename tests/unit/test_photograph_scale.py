@@ -12,8 +12,8 @@ from masquerade.core.errors import ParameterError
 from masquerade.faces.folder import Folder
 from masquerade.lineage import crate
 from masquerade.params import loading
-from masquerade.pipeline import photograph_scale, pretrained_networks
-from masquerade.pipeline.weights_export import TrainedNetwork, find_terms
+from masquerade.pipeline import method_files, pretrained_networks
+from masquerade.pipeline.pretrained_networks import Network
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,24 +60,20 @@ class TestTheDefault:
         network = "weights/photo/falco.safetensors"
         monkeypatch.setattr(pretrained_networks, "find_package_problem", lambda parameters: package)
         for lacks, named in (([package, network], network), ([package], "`make photo`")):
-            monkeypatch.setattr(photograph_scale, "missing", lambda *given, lacks=lacks: filter(None, lacks))
-            parameters, sentence = photograph_scale.choose(root, "gaussian_noise", None, None)
+            monkeypatch.setattr(method_files, "list_missing", lambda *given, lacks=lacks: filter(None, lacks))
+            parameters, sentence = method_files.choose_scale(root, "gaussian_noise", None, None)
             if any(lacks):
                 assert parameters.scale == "mini"
                 assert named in sentence
                 assert ("make photo" in sentence) == (named != network)
 
-    def test_a_repository_without_that_scale_says_nothing_of_it(self, root):
-        (root / "scales" / "photo.yaml").unlink()
-        assert "make photo" not in photograph_scale.choose(root, "gaussian_noise", None, None)[1]
-
     def test_whatever_a_method_needs_may_be_missing(self, tmp_path):
         parameters = loading.load(ROOT, "mini")
-        missing = list(photograph_scale.missing(tmp_path, parameters, "ifadit", None))
+        missing = list(method_files.list_missing(tmp_path, parameters, "ifadit", None))
         assert "weights/ifadit.safetensors" in missing
         assert "weights/generator.safetensors" in missing
-        assert list(photograph_scale.missing(ROOT, parameters, "ifadit", None)) == []
-        assert list(photograph_scale.missing(ROOT, parameters, "nobody", None)) == ["methods.nobody"]
+        assert list(method_files.list_missing(ROOT, parameters, "ifadit", None)) == []
+        assert list(method_files.list_missing(ROOT, parameters, "nobody", None)) == ["methods.nobody"]
 
 
 class TestThePackage:
@@ -85,22 +81,9 @@ class TestThePackage:
     def absent(self, monkeypatch):
         monkeypatch.setattr(packaged, "find_spec", lambda name: None)
 
-    @pytest.fixture
-    def another(self, monkeypatch):
-        monkeypatch.setitem(random_face.FILES, "MappingNetwork.bin", "0" * 64)
-
     def test_its_absence_stops_a_build_before_any_job_with_the_command(self, absent, with_generator):
         with pytest.raises(ParameterError, match=r"not installed\. Run `make photo`"):
             pretrained_networks.check_pretrained(with_generator(loading.load(ROOT, "tiny")), ROOT)
-
-    def test_another_version_is_named_with_the_command(self, another, with_generator):
-        problem = pretrained_networks.find_package_problem(with_generator(loading.load(ROOT, "tiny")))
-        assert f"not version {random_face.VERSION}" in problem
-        assert "make photo" in problem
-        assert "\n" not in problem
-
-    def test_scales_with_other_generators_do_not_need_it(self, absent):
-        pretrained_networks.check_pretrained(loading.load(ROOT, "mini"), ROOT)
 
     def test_the_doctor_names_it(self, absent):
         check = doctor.find_photograph_networks(needed=False)
@@ -124,13 +107,8 @@ class TestTerms:
     def test_the_package_of_the_generator_has_terms(self, with_generator):
         parameters = with_generator(loading.load(ROOT, "tiny"))
         assert parameters.list_terms([], ["generator"]) == random_face.TERMS
-        assert find_terms(parameters, TrainedNetwork("falco", "methods", "falco")) == random_face.TERMS
-        assert find_terms(parameters, TrainedNetwork("identity", "backbones", "identity")) == ""
-
-    def test_without_terms_nothing_changes(self):
-        parameters = loading.load(ROOT, "mini")
-        assert parameters.terms == ""
-        assert parameters.caution == parameters.typed.caution
+        assert Network(parameters, "methods", "falco").terms == random_face.TERMS
+        assert Network(parameters, "backbones", "identity").terms == ""
 
     def test_the_license_follows_from_the_terms(self):
         assert crate.license_of_networks(random_face.TERMS) == "LicenseRef-research-non-commercial"

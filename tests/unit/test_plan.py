@@ -5,7 +5,6 @@ import json
 import pytest
 
 from masquerade.cli.main import main
-from masquerade.core.errors import ParameterError
 from masquerade.params import matrix
 from masquerade.params.paths import Paths
 from masquerade.pipeline import plan
@@ -43,13 +42,6 @@ def test_only_measured_work_has_hours(tiny, tmp_path):
     assert (row.seconds, row.hours) == (2.0, row.units * 2.0 / 3600)
     assert plan.read_measurements(tmp_path)[0] == "A card"
     assert not any(row.hours for row in planned(tiny, tmp_path, tmp_path / "elsewhere").values())
-
-
-def test_error_for_a_row_that_is_no_measurement(tmp_path):
-    (tmp_path / plan.PAGE).parent.mkdir()
-    (tmp_path / plan.PAGE).write_text(PAGE.replace("| fast | 1 |", "| fast | quick |"))
-    with pytest.raises(ParameterError, match=r"gpu.md has a row that is no measurement.*quick"):
-        plan.read_measurements(tmp_path)
 
 
 def test_every_measurement_of_this_repository_is_of_a_row_of_a_plan(root):

@@ -235,7 +235,7 @@ class TestRefusals:
             single._check({"status": "refused"}, reason, None)
         assert (type(raised.value), str(raised.value)) == (kind, reason)
 
-    @pytest.mark.parametrize("content", [b"Dear Sir or Madam,", b"", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
+    @pytest.mark.parametrize("content", [b"", b"GIF89a"])
     def test_a_file_that_is_no_picture_has_the_text_of_the_command_line(self, root, noise, tmp_path, content):
         (tmp_path / "pictures").mkdir()
         (tmp_path / "pictures" / "letter.jpg").write_bytes(content)
@@ -245,28 +245,18 @@ class TestRefusals:
         assert str(raised.value) == report(tmp_path / "out")["letter.jpg"]["reason"]
 
     @pytest.mark.parametrize(("picture", "message"), [
-        ("nowhere.jpg", "nowhere.jpg is no file"), (".", "is a folder"), (None, "not a picture but of type NoneType"),
-        ("x" * 5000, "File name too long"),
-        (b"bytes", "not a picture but of type bytes"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
-        (np.zeros((9, 9), np.uint8), r"uint8 \(9, 9\)"), (np.zeros((0, 9, 3), np.uint8), r"\(0, 9, 3\)"),
+        ("nowhere.jpg", "nowhere.jpg is no file"), ("x" * 5000, "File name too long"),
+        (None, "not a picture but of type NoneType"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
         (Image.new("F", (9, 9)), "an image in the color mode F"),
-        (np.zeros((1, 40_000, 3), np.uint8), "a side longer than"), (np.zeros((1, 1, 3), np.uint8), "no face"),
+        (np.zeros((1, 40_000, 3), np.uint8), "a side longer than"),
     ])  # fmt: skip
     def test_something_else_than_a_picture_is_refused(self, noise, picture, message):
         with pytest.raises(masquerade.PictureError, match=message):
             noise.anonymize(picture)
 
-    def test_other_faces_are_refused_by_name(self, noise, tmp_path):
+    def test_other_faces_are_refused_by_name(self, noise):
         with pytest.raises(masquerade.ParameterError, match="faces is 'both'; it must be one of one, largest, all"):
             noise.anonymize(portrait(), faces="both")
-        with pytest.raises(masquerade.ParameterError, match=r"faces is \['all'\]"):
-            noise.anonymize(portrait(), faces=["all"])
-        with pytest.raises(masquerade.ParameterError, match="faces is 'one'; it must be one of refuse, largest, all"):
-            noise.anonymize_folder(tmp_path, tmp_path / "out", faces="one")
-
-    def test_a_folder_that_is_not_there_is_named(self, noise, tmp_path):
-        with pytest.raises(masquerade.MasqueradeError, match="nowhere does not exist"):
-            noise.anonymize_folder(tmp_path / "nowhere", tmp_path / "out")
 
     def test_large_pictures_need_a_method_that_has_them(self, noise):
         with pytest.raises(masquerade.ParameterError, match="has no pictures of 1024 pixels"):
@@ -276,10 +266,7 @@ class TestRefusals:
 class TestThreadsAndForks:
     def test_threads_give_the_bytes_of_one_thread(self, root, noise):
         """They share the method, and the detectors with another method."""
-        pictures, other = (
-            (portrait(), portrait().rotate(3)),
-            masquerade.load("gaussian_noise", seed=2, root=root),
-        )
+        pictures, other = (portrait(), portrait().rotate(3)), masquerade.load("gaussian_noise", seed=2, root=root)
 
         def call(number: int) -> bytes:
             return (other if number == 7 else noise).anonymize(pictures[number % 2]).content
@@ -333,8 +320,6 @@ class TestLoad:
         assert method.threshold == masquerade.load("gaussian_noise", root=root).threshold
 
     @pytest.mark.parametrize(("given", "error", "message"), [
-        ({"method": 3}, masquerade.ParameterError, "There is no '3' in methods/"),
-        ({"root": 3}, masquerade.ParameterError, "3/params.yaml is missing"),
         ({"seed": "1"}, masquerade.ParameterError, "seed is '1'; it must be a whole number"),
         ({"method": "gausian_noise"}, masquerade.ParameterError, "Did you mean 'gaussian_noise'?"),
         ({"variant": "faint"}, masquerade.ParameterError, "It has: strong, weak"),
@@ -372,10 +357,6 @@ class TestLoad:
             masquerade.load("gaussian_noise", root=tmp_path)
         monkeypatch.chdir(tmp_path)
         assert masquerade.load("gaussian_noise").maker.scale in ("mini", "photo"), "the clone of the code"
-
-    def test_the_current_folder_is_the_clone_by_default(self, root, monkeypatch):
-        monkeypatch.chdir(root)
-        assert masquerade.load("gaussian_noise").title == "Noise (gaussian_noise/strong)"
 
     def test_what_a_person_should_read_is_said_and_logged(self, root, caplog):
         said = []
@@ -416,12 +397,11 @@ class TestKeys:
         method = masquerade.load("original", root=root)
         assert method.anonymize(portrait(), key=KEY).content != method.anonymize(portrait(), key=KEY).content
 
-    @pytest.mark.parametrize("key", ["correct horse battery", "  ein Schlüssel  "])
-    def test_without_a_salt_the_key_alone_recovers(self, keyed, key):
-        hidden = keyed.anonymize(portrait(), key=key, salted=False)
-        right = keyed.recover(hidden.image, key=key)
+    def test_without_a_salt_the_key_alone_recovers(self, keyed):
+        hidden = keyed.anonymize(portrait(), key=KEY, salted=False)
+        right = keyed.recover(hidden.image, key=KEY)
         assert hidden.faces[0].salt == ""
-        again = keyed.recover(np.asarray(hidden.image), key=key, salt="")
+        again = keyed.recover(np.asarray(hidden.image), key=KEY, salt="")
         assert np.array_equal(np.asarray(again), np.asarray(right))
 
     def test_a_lost_or_damaged_salt_is_refused(self, keyed):
@@ -443,9 +423,10 @@ class TestKeys:
                 call(picture, key=key)
             assert str(key) not in str(raised.value) or key is None
 
-    def test_a_picture_of_another_method_is_refused(self, keyed, noise):
+    @pytest.mark.parametrize("maker", ["original/control mini 0123456789abcdef", "falco/m_0 mini -"])
+    def test_a_picture_of_other_networks_or_another_method_is_refused(self, keyed, maker):
         image = keyed.anonymize(portrait(), key=KEY).image
-        image.info["masquerade maker"] = "riddle/default mini 0123456789abcdef"
+        image.info["masquerade maker"] = maker
         with pytest.raises(masquerade.PictureError, match="it would become somebody else"):
             keyed.recover(image, key=KEY)
 

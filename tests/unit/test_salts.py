@@ -59,13 +59,6 @@ def test_a_png_that_states_a_maker_alone_has_no_salt():
     assert salts.read_texts({provenance_tag.KEYWORD: "m"}) == {"salt": "", "check": "", "maker": "m"}
 
 
-def test_a_lost_salt_is_refused():
-    salts.check_known("", without=True)
-    salts.check_known(SALT, without=False)
-    with pytest.raises(PictureError, match="its salt is not known: restore"):
-        salts.check_known("", without=False)
-
-
 @pytest.mark.parametrize("salt", ["../etc", SALT[:-1], SALT.upper(), SALT + "\n", SALT + "00", "1.23E+31"])
 def test_a_damaged_salt_is_refused(salt):
     with pytest.raises(PictureError, match="its salt is damaged"):

@@ -15,7 +15,6 @@ import pytest
 from command_line import anonymize_from_seed as anonymize
 from command_line import folder_with_portrait, make_original_keyed, portrait, report, repository, written
 from masquerade.cli import common
-from masquerade.cli.outcome import INCOMPLETE
 from masquerade.pipeline import anonymization, release
 from masquerade.pipeline.photographs import batches
 from masquerade.pipeline.photographs.earlier_runs import CONTENTS
@@ -68,19 +67,6 @@ def test_every_signal_to_end_is_an_orderly_end(name):
         time.sleep(5)
     assert ended.value.code == 128 + number
     assert signal.getsignal(number) == before
-
-
-def test_a_second_signal_does_not_interrupt_the_deletion():
-    deleted = []
-    with pytest.raises(SystemExit), common.end_orderly():
-        try:
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(5)
-        finally:
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGINT)
-            deleted.append(True)
-    assert deleted
 
 
 def test_a_hangup_that_nohup_ignores_stays_ignored():
@@ -162,34 +148,6 @@ def test_another_photograph_that_has_the_name_of_one_that_is_done_is_anonymized(
     assert "such as 1.jpg. They are anonymized anew." in caplog.text
 
 
-def test_a_refused_photograph_whose_name_another_one_has_is_not_refused_for_it(root, pictures, tmp_path):
-    assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak") == 1
-    before = report(tmp_path / "out")
-    photograph_again(pictures, "1.jpg")
-    assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak", "--continue") == 1
-    after = report(tmp_path / "out")
-    assert [name for name in after if after[name] != before[name]] == ["1.jpg"]
-
-
-def test_a_photograph_that_was_exchanged_while_it_was_read_is_anonymized(root, pictures, tmp_path, monkeypatch):
-    from masquerade.faces.photographs import decoding
-
-    read = decoding.read
-
-    def exchanged(path: Path, *given):
-        pixels = read(path, *given)
-        if path.name == "1.jpg":
-            photograph_again(pictures, "1.jpg")
-        return pixels
-
-    with monkeypatch.context() as exchange:
-        exchange.setattr(decoding, "read", exchanged)
-        assert anonymize(root, pictures, tmp_path / "out") == 0
-    before = contents(tmp_path / "out")
-    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 0
-    assert {name[:1] for name, content in contents(tmp_path / "out").items() if content != before[name]} == {"1"}
-
-
 def test_the_rows_that_an_interrupted_overwrite_left_are_of_no_photograph(root, pictures, tmp_path, monkeypatch):
     assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak") == 1
     photograph_again(pictures, "1.jpg")
@@ -199,15 +157,6 @@ def test_the_rows_that_an_interrupted_overwrite_left_are_of_no_photograph(root, 
     assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak", "--continue") == 1
     assert anonymize(root, pictures, tmp_path / "new", "--variant", "weak") == 1
     assert report(tmp_path / "out") == report(tmp_path / "new")
-
-
-def test_a_batch_goes_on_without_the_photographs_that_are_gone(root, pictures, tmp_path):
-    assert anonymize(root, pictures, tmp_path / "out") == 0
-    before = contents(tmp_path / "out")
-    for name in ("0.jpg", "1.jpg"):
-        (pictures / name).unlink()
-    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 0
-    assert contents(tmp_path / "out") == before
 
 
 def test_a_batch_that_does_not_know_its_photographs_does_not_go_on(root, pictures, tmp_path, capsys):
@@ -268,14 +217,6 @@ def test_a_method_that_sees_all_faces_together_cannot_go_on(root, pictures, tmp_
     assert contents(tmp_path / "out") == before
 
 
-def test_a_file_that_was_refused_before_the_method_saw_it_is_read_again(root, pictures, tmp_path):
-    content = (pictures / "1.jpg").read_bytes()
-    (pictures / "1.jpg").write_bytes(content[:1000])
-    assert anonymize(root, pictures, tmp_path / "out") == INCOMPLETE
-    (pictures / "1.jpg").write_bytes(content)
-    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 0
-
-
 def test_a_face_that_was_recognized_is_not_tried_until_it_passes(root, pictures, tmp_path):
     assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak") == 1
     before = (tmp_path / "out" / "report.csv").read_bytes()
@@ -322,14 +263,6 @@ def test_a_full_disk_of_the_results_is_named(root, pictures, tmp_path, monkeypat
     assert f"The disk of {output} is full." in capsys.readouterr().err
     assert written(output) == named(output)
     assert len(named(output)) == 2, "the second part has one picture, which is taken back"
-
-
-def test_a_full_disk_of_the_report_is_named(root, pictures, tmp_path, monkeypatch, capsys):
-    output = tmp_path / "out"
-    monkeypatch.setattr(batches.Report, "add", full)
-    assert anonymize(root, pictures, output) == 1
-    assert f"The disk of {output} is full." in capsys.readouterr().err
-    assert written(output) == set()
 
 
 def test_a_process_that_was_killed_leaves_no_picture_without_its_row_and_the_next_one_goes_on(

@@ -23,7 +23,7 @@ from masquerade.core.errors import MasqueradeError
 from masquerade.params import loading, matrix, repository
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import photograph_scale, pretrained_networks
+from masquerade.pipeline import method_files, pretrained_networks
 
 PYTHONS = ((3, 11), (3, 12), (3, 13))  # the lock was installed and the tests were run on these
 LOCK, CUDA_LOCK = "requirements.lock", "requirements-cuda.lock"
@@ -194,13 +194,13 @@ def find_photograph_networks(needed: bool) -> Check:
 
 def list_carried_networks(root: Path) -> Check:
     """The methods whose networks a wheel carries."""
-    scales = [loading.load(root), loading.load(root, photograph_scale.PHOTO)]
+    scales = [loading.load(root), loading.load(root, method_files.PHOTO)]
     names = sorted({name for parameters in scales for name in parameters.methods})
     ready = [
         name
         for name in names
         if not discovery.load("methods", name).capabilities.gallery  # the people of a build
-        and any(not [*photograph_scale.missing(root, one, name, None)] for one in scales)
+        and any(not [*method_files.list_missing(root, one, name, None)] for one in scales)
     ]
     return Check("networks", bool(ready), f"for {', '.join(ready)}", "The others are in a clone (--root).")
 

@@ -1,17 +1,19 @@
-"""The networks that a scale takes from weights/, and the check that they fit the parameters of the scale."""
+"""The networks of a scale, and the check that those that it takes from weights/ fit its parameters."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 from masquerade.assets import random_face
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
-from masquerade.core.settings import Settings
 from masquerade.core.weight_names import PREFIX, parse_weights_name
 from masquerade.methods.latent import SetOfFakes
 from masquerade.params import repository
-from masquerade.params.parameters import Parameters, build_training_params
+from masquerade.params.parameters import Parameters
+from masquerade.params.paths import Paths
 from masquerade.training import cards
 from masquerade.training.cards import Card
 
@@ -25,37 +27,87 @@ WITHOUT_CLONE = (
 
 @dataclass(frozen=True)
 class Network:
-    """A network that a scale takes from weights/."""
+    """A network of a scale: a backbone, a method with a network of its own, an ablation of it, or the set of fakes."""
 
-    block: str
-    """Its key in params.yaml: ``backbones.generator``, ``methods.riddle``."""
-    weights: str
-    """The name of its weights."""
-    architecture: tuple[str, ...]
-    params: Settings
-    any_size: bool
-    """Whether it holds on pictures of another size than those of its training."""
-    seeds: tuple[int, ...]
-    """The seeds with which a training would run."""
+    parameters: Parameters
+    room: str
+    """``backbones`` or ``methods``; '' for the set of fakes."""
+    module: str
+    variant: str = ""
+    """The variant of an ablation."""
+
+    @property
+    def name(self) -> str:
+        """Its name in weights/ if this scale exports it, after that of the scale's collection: ``photo/identity``."""
+        folder = f"{self.parameters.collection}/" if self.parameters.collection else ""
+        return f"{folder}{self.module}{f'.{self.variant}' if self.variant else ''}"
+
+    @property
+    def block(self) -> str:
+        """Its key in params.yaml: ``backbones.generator``, ``methods.riddle``, ``fakes``."""
+        return f"{self.room}.{self.module}" if self.room else self.module
+
+    @property
+    def cls(self) -> Any:
+        """Its class."""
+        return discovery.load(self.room, self.module) if self.room else SetOfFakes
+
+    @property
+    def params(self) -> Any:
+        """The parameters of its training."""
+        if self.room == "methods":
+            return self.parameters.training_params(self.module, self.variant)
+        return self.parameters.backbones[self.module] if self.room else self.parameters.fakes
+
+    @property
+    def weights(self) -> str:
+        """The name of the file of weights/ that replaces its training; '' for none."""
+        if self.room == "methods":
+            return self.parameters.weights_name(self.module, self.variant)
+        return self.cls(self.params).weights if self.room else parse_weights_name(self.params.published)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The backbones that it is trained with."""
+        return self.parameters.needs(self.module) if self.room == "methods" else self.cls.needs
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds with which its training runs."""
+        return tuple(self.parameters.seeds) if self.room == "methods" else (self.parameters.data_seed,)
+
+    @property
+    def checkpoint(self) -> str:
+        """The file of a build; that of the first seed for a method."""
+        paths = Paths(self.parameters.scale)
+        pattern = {"backbones": paths.backbone, "methods": paths.ablation if self.variant else paths.method}
+        words = {"backbone": self.module, "method": self.module, "variant": self.variant, "seed": self.seeds[0]}
+        return pattern.get(self.room, paths.fakes).format(**words)
+
+    @property
+    def terms(self) -> str:
+        """The terms of use, from the faces and the networks that it learned from; '' for none."""
+        itself = [self.module] if self.room == "backbones" else []
+        return self.parameters.list_terms([self.parameters.matrix.train_on], [*itself, *self.needs])
 
 
-def list_pretrained(parameters: Parameters) -> Iterator[Network]:
-    """The backbones, methods, ablations and fakes of a scale that are taken from weights/."""
-    for name, params in parameters.backbones.items():
-        backbone = discovery.load("backbones", name)(params)
-        if backbone.weights:
-            seeds = (parameters.data_seed,)
-            fits = backbone.architecture, params, backbone.any_size
-            yield Network(f"backbones.{name}", backbone.weights, *fits, seeds)
-    for name, block in parameters.methods.items():
-        cls, seeds = discovery.load("methods", name), tuple(parameters.seeds)
-        for variant in ("", *parameters.ablations(name)):
-            if weights := parameters.weights_name(name, variant):
-                ablation = parameters.ablations(name).get(variant)
-                params = build_training_params(cls, block.params.model_dump(mode="json"), ablation)
-                yield Network(f"methods.{name}", weights, cls.architecture, params, False, seeds)
-    if weights := parse_weights_name(parameters.fakes.published):
-        yield Network(FAKES, weights, SetOfFakes.architecture, parameters.fakes, False, (parameters.data_seed,))
+def list_networks(parameters: Parameters) -> list[Network]:
+    """The networks of a scale: backbones, each after those that it needs, methods with their ablations, and fakes."""
+    networks = [Network(parameters, "backbones", name) for name in sort_backbones(parameters.backbones)]
+    for name in filter(parameters.trains, parameters.methods):
+        networks += [Network(parameters, "methods", name, variant) for variant in ("", *parameters.ablations(name))]
+    return [*networks, Network(parameters, "", FAKES)]
+
+
+def sort_backbones(names: Collection[str]) -> list[str]:
+    """Backbones, each after those that it was trained with."""
+    needs = {name: discovery.load("backbones", name).needs for name in names}
+    return [name for name in TopologicalSorter(needs).static_order() if name in names]
+
+
+def list_pretrained(parameters: Parameters) -> list[Network]:
+    """The networks of a scale that are taken from weights/."""
+    return [network for network in list_networks(parameters) if network.weights]
 
 
 def list_files(name: str) -> list[str]:
@@ -81,8 +133,9 @@ def check_pretrained(parameters: Parameters, root: Path = Path(), block: str = "
     """
     problem = find_package_problem(parameters) if block in ("", "backbones.generator") else ""
     problems = [problem] if problem else []
-    by_block = {network.block: network for network in list_pretrained(parameters)}
-    for network in list_pretrained(parameters):
+    networks = list_pretrained(parameters)
+    by_block = {network.block: network for network in networks}
+    for network in networks:
         if block not in ("", network.block):
             continue
         path = cards.weights_path(network.weights)
@@ -93,32 +146,31 @@ def check_pretrained(parameters: Parameters, root: Path = Path(), block: str = "
             if not (root / path).is_file():
                 cards.check_bytes(network.weights, root)  # says what to do
             if card.block == network.block:
-                cards.check_fit(card, network.architecture, network.params)
-            problems += _find_problems(card, network, parameters, by_block, root)
+                cards.check_fit(card, network.cls.architecture, network.params)
+            problems += _find_problems(card, network, by_block, root)
         except MasqueradeError as error:
             problems.append(f"{network.block}: {error}")
     if problems:
         raise ParameterError("\n".join(dict.fromkeys(problems)))
 
 
-def _find_problems(
-    card: Card, network: Network, parameters: Parameters, by_block: Mapping[str, Network], root: Path
-) -> Iterator[str]:
-    weights, own = f"'{PREFIX}{card.name}'", f"set {network.block}.published to '' to train the network"
+def _find_problems(card: Card, network: Network, by_block: Mapping[str, Network], root: Path) -> Iterator[str]:
+    weights, train_here = f"'{PREFIX}{card.name}'", f"set {network.block}.published to '' to train the network"
+    size = network.parameters.image.size
     if card.block != network.block:
         yield (
             f"{network.block}: {weights} is a network of {card.block} ({card.what}). Name the weights of "
-            f"{network.block}, or {own}."
+            f"{network.block}, or {train_here}."
         )
-    if card.data.image_size != parameters.image.size and not network.any_size:
+    if card.data.image_size != size and not getattr(network.cls, "any_size", False):
         yield (
             f"{network.block}: {weights} was trained on pictures of {card.data.image_size} pixels, and "
-            f"those of this scale have {parameters.image.size}. Set image.size to {card.data.image_size}, or {own}."
+            f"those of this scale have {size}. Set image.size to {card.data.image_size}, or {train_here}."
         )
     if others := [seed for seed in network.seeds if seed != card.seed]:
         yield (
             f"{network.block}: {weights} was trained with seed {card.seed}, and this scale also trains with "
-            f"{', '.join(map(str, others))} (seeds, data_seed). List only {card.seed} there, or {own}."
+            f"{', '.join(map(str, others))} (seeds, data_seed). List only {card.seed} there, or {train_here}."
         )
     for backbone, sha256 in card.belongs_to.items():
         other = by_block.get(f"backbones.{backbone}")
@@ -126,7 +178,7 @@ def _find_problems(
             needed = f"{PREFIX}{cards.name_beside(card.name, backbone)}"
             yield (
                 f"{network.block}: {weights} belongs to '{needed}' and works with no other network. "
-                f"Set backbones.{backbone}.published to '{needed}', or {own}."
+                f"Set backbones.{backbone}.published to '{needed}', or {train_here}."
             )
 
 

@@ -4,19 +4,16 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 from masquerade.core import discovery, files, fingerprints, weight_names
 from masquerade.core.errors import MasqueradeError, suggest_nearest
 from masquerade.lineage import crate, descriptions, provenance
-from masquerade.methods.latent import SetOfFakes
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import pretrained_networks
+from masquerade.pipeline.pretrained_networks import Network, list_networks
 from masquerade.training import cards, checkpoints
 from masquerade.training.cards import Card, Data
 from masquerade.training.pretrained import PRETRAINED, round_to_half, rounding_error
@@ -25,70 +22,15 @@ TESTED = "test"
 """The split that no training and no quality figure reads: its numbers of people are in no card."""
 
 
-@dataclass(frozen=True)
-class TrainedNetwork:
-    """A network of a build that can be exported."""
-
-    name: str
-    """Its name in weights/, after that of the scale's collection: ``photo/identity``."""
-    room: str
-    """``backbones`` or ``methods``; '' for the set of fakes."""
-    module: str
-    variant: str = ""
-    """The variant of an ablation."""
-
-    @property
-    def block(self) -> str:
-        """Its key in params.yaml."""
-        return f"{self.room}.{self.module}" if self.room else self.module
-
-    @property
-    def cls(self) -> Any:
-        """Its class."""
-        return discovery.load(self.room, self.module) if self.room else SetOfFakes
-
-    def needs(self, parameters: Parameters) -> tuple[str, ...]:
-        """The backbones that it was trained with."""
-        return parameters.needs(self.module) if self.room == "methods" else self.cls.needs
-
-    def checkpoint(self, paths: Paths, seed: int) -> str:
-        """The checkpoint of the build."""
-        if self.room == "backbones":
-            return paths.backbone.format(backbone=self.module)
-        if not self.room:
-            return paths.fakes
-        pattern = paths.ablation if self.variant else paths.method
-        return pattern.format(method=self.module, variant=self.variant, seed=seed)
-
-    def keys(self, train_on: str) -> tuple[str, ...]:
-        """The slice of the parameters that its training depends on."""
-        if not self.room:
-            return self.block, "data_seed", "image.size", f"datasets.{train_on}"
-        shared = ("data_seed", "people", "image.size", "matrix.train_on", f"datasets.{train_on}")
-        if self.room == "backbones":
-            return self.block, *shared
-        ablation = (f"{self.block}.ablations.{self.variant}",) if self.variant else ()
-        return f"{self.block}.params", *ablation, *shared
-
-
-def list_trained(parameters: Parameters) -> list[TrainedNetwork]:
-    """What a scale trains: backbones, each after those that it needs, methods with their ablations, and the fakes."""
-    needs = {name: discovery.load("backbones", name).needs for name in parameters.backbones}
-    ordered = [name for name in TopologicalSorter(needs).static_order() if name in needs]
-    folder = f"{parameters.collection}/" if parameters.collection else ""
-    result = [TrainedNetwork(f"{folder}{name}", "backbones", name) for name in ordered]
-    for name in parameters.methods:
-        if parameters.trains(name):
-            for variant in ("", *parameters.ablations(name)):
-                full = f"{folder}{name}.{variant}" if variant else f"{folder}{name}"
-                result.append(TrainedNetwork(full, "methods", name, variant))
-    return [*result, TrainedNetwork(f"{folder}{pretrained_networks.FAKES}", "", pretrained_networks.FAKES)]
-
-
-def select_parameters(parameters: Parameters, network: TrainedNetwork) -> dict[str, Any]:
+def select_parameters(network: Network) -> dict[str, Any]:
     """The parameters that the training of a network depends on, without what concerns the test split alone."""
-    train_on = parameters.matrix.train_on
-    values, dataset = parameters.slice(network.keys(train_on)), f"datasets.{train_on}"
+    parameters, block = network.parameters, network.block
+    dataset = f"datasets.{parameters.matrix.train_on}"
+    keys = (f"{block}.params" if network.room == "methods" else block,)
+    if network.variant:
+        keys += (f"{block}.ablations.{network.variant}",)
+    shared = ("data_seed", "people", "image.size", "matrix.train_on") if network.room else ("data_seed", "image.size")
+    values = parameters.slice((*keys, *shared, dataset))
     return json.loads(json.dumps({**values, dataset: _drop_test(values[dataset])}))
 
 
@@ -98,25 +40,19 @@ def _drop_test(tree: Any) -> Any:
     return {key: _drop_test(value) for key, value in tree.items() if key != TESTED}
 
 
-def find_terms(parameters: Parameters, network: TrainedNetwork) -> str:
-    """The terms of use of a network, from the faces and the networks that it learned from; '' for none."""
-    itself = [network.module] if network.room == "backbones" else []
-    return parameters.list_terms([parameters.matrix.train_on], [*itself, *network.needs(parameters)])
-
-
 def find_drift(card: Card, parameters: Parameters) -> list[str]:
     """How the parameters of the scale that trained a network differ from its card now, one line for each key."""
     path = cards.card_path(card.name)
-    network = next((one for one in list_trained(parameters) if one.name == card.name), None)
+    network = next((network for network in list_networks(parameters) if network.name == card.name), None)
     if network is None:
         return [f"{path}: scale {card.scale} has no network '{card.name}' any more."]
     itself = f"{weight_names.PREFIX}{card.name}"  # which the scale that trained it may take from weights/ since
     problems = [
-        f"{path}: {key} was {there} in the training, and scale {card.scale} has {here} now."
-        for key, there, here in cards.find_differences(card.parameters, select_parameters(parameters, network))
-        if here != itself
+        f"{path}: {key} was {before} in the training, and scale {card.scale} has {now} now."
+        for key, before, now in cards.find_differences(card.parameters, select_parameters(network))
+        if now != itself
     ]
-    terms = find_terms(parameters, network)
+    terms = network.terms
     if (card.license, card.terms) != (crate.license_of_networks(terms), terms):
         problems.append(
             f"{path}: it states {card.license} ({card.terms or 'no terms'}), and what it learned from requires "
@@ -133,20 +69,20 @@ def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] =
     or its record is missing or was itself pretrained, or if the files together would be larger than `cards.LIMIT`.
     """
     parameters = loading.load(root, scale)
-    networks = list_trained(parameters)
+    networks = list_networks(parameters)
     if unknown := [name for name in names if name not in {network.name for network in networks}]:
         hint = suggest_nearest(unknown[0], (network.name for network in networks))
         raise MasqueradeError(f"Scale {parameters.scale} has no network '{unknown[0]}'. {hint}")
-    chosen = [one for one in networks if (one.name in names if names else one.room and not one.variant)]
-    checkpoint_files = [one.checkpoint(Paths(parameters.scale), parameters.seeds[0]) for one in chosen]
-    if missing := [path for path in checkpoint_files if not (root / path).is_file()]:
+    by_default = [network.name for network in networks if network.room and not network.variant]
+    selected = [network for network in networks if network.name in (names or by_default)]
+    if missing := [network.checkpoint for network in selected if not (root / network.checkpoint).is_file()]:
         raise MasqueradeError(
-            f"{len(missing)} of {len(chosen)} networks of scale {parameters.scale} are not built (the first: "
+            f"{len(missing)} of {len(selected)} networks of scale {parameters.scale} are not built (the first: "
             f"{missing[0]}). Run `snakemake all --config scale={parameters.scale}`, or name the networks to export."
         )
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         exporter = _Exporter(root, parameters, Path(place))
-        exported = [exporter.export(network) for network in chosen]
+        exported = [exporter.export(network) for network in selected]
         _check_size(root, [card for card, _ in exported])
         for file in sorted(Path(place).iterdir()):
             with files.write_atomically(root / cards.FOLDER / parameters.collection / file.name) as temporary:
@@ -175,9 +111,9 @@ class _Exporter:
         self._sha256: dict[str, str] = {}
         self._people = describe_people(parameters)
 
-    def export(self, network: TrainedNetwork) -> tuple[Card, float]:
+    def export(self, network: Network) -> tuple[Card, float]:
         """Write one network. Returns its card and its rounding error."""
-        checkpoint = network.checkpoint(self.paths, self.parameters.seeds[0])
+        checkpoint = network.checkpoint
         path = self.root / checkpoint
         record = self._read_record(checkpoint)
         parts, metadata = checkpoints.load_checkpoint(path)
@@ -186,7 +122,7 @@ class _Exporter:
         buffers = checkpoints.list_buffers(path)
         # the codes and features of fakes are buffers, and are rounded
         rounded = round_to_half(tensors, buffers if network.room else [])
-        ties = {name: md5 for name in network.needs(self.parameters) if (md5 := metadata.get(name))}
+        ties = {name: md5 for name in network.needs if (md5 := metadata.get(name))}
         if not network.room:  # the file states the generator, and the features are those of this semantics network
             ties["semantics"] = fingerprints.md5(self.root / self.paths.backbone.format(backbone="semantics"))
         file = self.folder / cards.weights_path(network.name).name
@@ -195,7 +131,7 @@ class _Exporter:
         )
         self._sha256[network.name] = fingerprints.sha256(file)
         quality, quality_of = self._read_quality(network)
-        terms = find_terms(self.parameters, network)
+        terms = network.terms
         card = Card(
             name=network.name,
             what=self._describe(network),
@@ -208,8 +144,8 @@ class _Exporter:
                 dataset=self.parameters.matrix.train_on, people=self._people, group=network.cls.people,
                 image_size=self.parameters.image.size,
             ),
-            parameters=select_parameters(self.parameters, network),
-            seed=self.parameters.seeds[0] if network.room == "methods" else self.parameters.data_seed,
+            parameters=select_parameters(network),
+            seed=network.seeds[0],
             belongs_to={name: self._find_tie(network, name, md5) for name, md5 in ties.items()},
             commit=record["commit"],
             hours=round(record["seconds"] / 3600, 3),
@@ -225,7 +161,7 @@ class _Exporter:
         cards.write_card(card, self.folder)
         return card, rounding_error(tensors.values(), rounded.values())
 
-    def _refuse_pretrained(self, network: TrainedNetwork, metadata: Mapping[str, Any]) -> None:
+    def _refuse_pretrained(self, network: Network, metadata: Mapping[str, Any]) -> None:
         """Raises MasqueradeError if a file of weights/ or an official one replaced the training of a network."""
         if network.room == "backbones":
             source = self._read_report(network)["published"]
@@ -239,7 +175,7 @@ class _Exporter:
                 f"trains it, or set {network.block}.published to '' and build this one again."
             )
 
-    def _read_report(self, network: TrainedNetwork) -> dict[str, Any]:
+    def _read_report(self, network: Network) -> dict[str, Any]:
         """The report of a backbone, with its figures."""
         return files.read_json(self.root / self.paths.backbone_quality.format(backbone=network.module))
 
@@ -255,7 +191,7 @@ class _Exporter:
             )
         return record
 
-    def _find_tie(self, network: TrainedNetwork, backbone: str, md5: str) -> str:
+    def _find_tie(self, network: Network, backbone: str, md5: str) -> str:
         """The SHA-256 of the weight file of a backbone that the network was trained with."""
         checkpoint = self.root / self.paths.backbone.format(backbone=backbone)
         name = cards.name_beside(network.name, backbone)
@@ -272,13 +208,13 @@ class _Exporter:
             f"`masquerade weights export {name} {network.name}`."
         )
 
-    def _describe(self, network: TrainedNetwork) -> str:
+    def _describe(self, network: Network) -> str:
         """The network in words."""
         ablation = f", ablation {network.variant}" if network.variant else ""
         stand_in = ", a latent stand-in" if network.module in self.parameters.latent_stand_ins else ""
         return f"{network.cls.title}{ablation}{stand_in}"
 
-    def _read_quality(self, network: TrainedNetwork) -> tuple[dict[str, float], str]:
+    def _read_quality(self, network: Network) -> tuple[dict[str, float], str]:
         """The figures of a network and the people on whom they were measured."""
         dataset = self.parameters.matrix.train_on
         if network.room == "backbones":

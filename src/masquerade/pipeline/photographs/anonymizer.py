@@ -16,7 +16,7 @@ from masquerade.faces.folder import Folder
 from masquerade.methods import Method
 from masquerade.params import repository
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline import anonymization, photograph_scale, release
+from masquerade.pipeline import anonymization, method_files, release
 from masquerade.pipeline.inspection import MARGIN, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
 from masquerade.pipeline.photographs import batches, calls, choosing, earlier_runs, single
@@ -288,7 +288,7 @@ def load(
     folder = folder.absolute()  # it stays when the program changes its folder
     if method not in (names := discovery.list_names("methods")):
         raise ParameterError(f"There is no '{method}' in methods/. {suggest_nearest(method, names)}")
-    parameters, sentence = photograph_scale.choose(folder, method, variant, scale)
+    parameters, sentence = method_files.choose_scale(folder, method, variant, scale)
     options.say(sentence)
     weights = files.expand_home(str(checkpoint)).absolute() if checkpoint else None
     built, tag = choosing.build_method(folder, parameters, method, variant, seed is None, weights, options)

@@ -98,7 +98,7 @@ def build_method(
         knobs = type(knobs)(**{**knobs.model_dump(), **changes})
     if options.hide is not None or options.keep is not None:
         knobs = replace_keywords(name, cls, knobs, options.hide, options.keep)
-    resources = method_files.resources(root, parameters, name, variant, options.say, checkpoint)
+    resources = method_files.find_resources(root, parameters, name, variant, options.say, checkpoint)
     tag = provenance_tag.compute(name, variant, parameters.scale, resources)
     return cls(parameters.training_params(name, variant), knobs, resources), tag
 
