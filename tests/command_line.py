@@ -16,8 +16,8 @@ from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Capabilities
 from masquerade.methods.controls import Original
 from masquerade.params import overlays
+from masquerade.pipeline.outputs import REPORT
 from masquerade.pipeline.photographs.batches import DOT_FOLDER
-from masquerade.pipeline.reports import REPORT
 
 ROOT = Path(__file__).parents[1]
 FOLDER = {

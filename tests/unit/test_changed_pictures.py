@@ -12,8 +12,8 @@ from PIL import Image
 from command_line import anonymize_from_seed as anonymize
 from command_line import folder_with_portrait, make_original_keyed, recover, report, repository
 from masquerade.core.errors import MasqueradeError
-from masquerade.pipeline import provenance_tag, reports
-from masquerade.pipeline.reports import Report
+from masquerade.pipeline import provenance_tag
+from masquerade.pipeline.outputs import Report, read_report
 
 PHRASE = "cafe\u0301 au lait, twice a day"
 
@@ -122,17 +122,17 @@ def test_what_is_written_is_read_again(tmp_path_factory, table):
     report = Report(path, COLUMNS)
     for row in rows:
         report.add([row])
-    assert reports.read(path) == report.rows == rows
+    assert read_report(path) == report.rows == rows
 
 
 @pytest.mark.parametrize("text", ["", "file,output,maker\na.jpg,a.png,m\n"])
 def test_a_file_that_is_no_whole_report_is_an_error_because_its_salts_are_lost(tmp_path, text):
     (tmp_path / "report.csv").write_text(text)
     with pytest.raises(MasqueradeError, match="no columns 'file', 'output' and 'salt'"):
-        reports.read(tmp_path / "report.csv")
+        read_report(tmp_path / "report.csv")
 
 
 def test_a_report_from_before_salts_is_read(tmp_path):
-    assert reports.read(tmp_path / "report.csv") == []
+    assert read_report(tmp_path / "report.csv") == []
     (tmp_path / "report.csv").write_text("file,output\na.jpg,a.png\n")
-    assert reports.read(tmp_path / "report.csv") == [{"file": "a.jpg", "output": "a.png"}]
+    assert read_report(tmp_path / "report.csv") == [{"file": "a.jpg", "output": "a.png"}]

@@ -10,7 +10,7 @@ from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.papers import clusters, figure_declarations, reference
 from masquerade.papers.context import Context
 from masquerade.params.blocks import StandIns
-from masquerade.pipeline import features
+from masquerade.pipeline import measuring
 
 CONTEXT = Context("tiny", (0,), StandIns(datasets={"celeba_hq": "drawn"}, judges={}), "abc1234", "Nothing is meant.")
 CLUSTERS = """
@@ -145,7 +145,7 @@ class TestFeatures:
         return FaceArchive(tmp_path / "faces.zip")
 
     def test_every_face_has_a_row_and_a_refused_face_has_a_reason(self, archive, tmp_path):
-        features.write(archive, tmp_path / "out.parquet", Halves(), "test", 2, {"seed": 3})
+        measuring.write_features(archive, tmp_path / "out.parquet", Halves(), "test", 2, {"seed": 3})
         rows, metadata = face_tables.read_features(tmp_path / "out.parquet")
         assert metadata == {"seed": 3}
         assert rows["id"].tolist() == archive.index["id"].tolist()
@@ -162,7 +162,7 @@ class TestFeatures:
                 return {}
 
         with pytest.raises(ProtocolError, match="gives no features"):
-            features.write(archive, tmp_path / "out.parquet", Nothing(), "test", 2, {})
+            measuring.write_features(archive, tmp_path / "out.parquet", Nothing(), "test", 2, {})
         assert not (tmp_path / "out.parquet").exists()
 
     def test_features_of_another_shape_are_an_error(self, archive, tmp_path):
@@ -171,4 +171,4 @@ class TestFeatures:
                 return {"cube": faces.images}
 
         with pytest.raises(ProtocolError, match=r"'cube' as float32 \(\d, D\); it gave float32 \(\d, 3, 4, 4\)"):
-            features.write(archive, tmp_path / "out.parquet", Cubes(), "test", 2, {})
+            measuring.write_features(archive, tmp_path / "out.parquet", Cubes(), "test", 2, {})

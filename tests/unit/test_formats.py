@@ -14,7 +14,7 @@ from masquerade.core import face_tables
 from masquerade.core.errors import ArchiveError, CheckpointError, MasqueradeError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.params import loading
-from masquerade.pipeline import reports
+from masquerade.pipeline.outputs import REPORT, read_report
 from masquerade.training import checkpoints
 
 WRITTEN = Path(__file__).parent / "recorded/formats_0.9"
@@ -68,9 +68,9 @@ def test_a_checkpoint_of_0_9_that_does_not_fit_is_refused_by_name():
 
 def test_a_report_of_0_9_is_read(tmp_path):
     """It had four columns; keys of that version had no salt."""
-    report = tmp_path / reports.REPORT
+    report = tmp_path / REPORT
     report.write_text("file,output,status,reason\na.jpg,a.png,ok,\nb.jpg,,refused,no face was found\n")
-    assert [row["file"] for row in reports.read(report)] == ["a.jpg", "b.jpg"]
+    assert [row["file"] for row in read_report(report)] == ["a.jpg", "b.jpg"]
 
 
 @pytest.mark.parametrize(("old", "new", "key"), [

@@ -15,7 +15,7 @@ from masquerade.core.errors import RehearsalError
 from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.papers.context import Context
 from masquerade.params.slices import Slice
-from masquerade.pipeline import features, measuring
+from masquerade.pipeline import measuring
 from masquerade.pipeline import program as steps
 from masquerade.training import checkpoints
 
@@ -63,7 +63,7 @@ def taken_apart(folder: Path) -> Path:
         def features(self, faces):
             return {"codes": np.zeros((len(faces), 2), np.float32)}
 
-    features.write(FaceArchive(archive(folder)), folder / "features.parquet", Method(), "test", 4, {})
+    measuring.write_features(FaceArchive(archive(folder)), folder / "features.parquet", Method(), "test", 4, {})
     return folder / "features.parquet"
 
 

@@ -9,12 +9,13 @@ def work(_) -> None:
     import torch
 
     from masquerade.core.images import FaceArchive
-    from masquerade.pipeline import features
+    from masquerade.pipeline import measuring
 
     torch.set_num_threads(given.threads)
     cell = {"method": given.method, "variant": given.variant, "seed": given.seed}
     batch = given.params["measure.batch"]
-    features.write(FaceArchive(given.faces), given.outputs[0], program.build_method(given), "test", batch, cell)
+    method = program.build_method(given)
+    measuring.write_features(FaceArchive(given.faces), given.outputs[0], method, "test", batch, cell)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ from rich.text import Text
 from masquerade.cli import common
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline.inspection import RECOGNIZED
+from masquerade.pipeline.outputs import REPORT
 from masquerade.pipeline.release import FOUND, NO, YES, Row
-from masquerade.pipeline.reports import REPORT
 from masquerade.pipeline.whole_photographs import HIDDEN
 
 INCOMPLETE = 3

@@ -1,8 +1,14 @@
-"""Measures every picture of a set once with every judge, and writes the measurements to one Parquet file.
+"""Measures every image of a set once with every judge, or separates it into a method's features: one Parquet file.
 
 One row for each face, in the order of the archive. The row of a refused face has no measurements. Columns: some of the
 index (id, identity, split, status, reason, source_id, ...), then ``<judge>.<quantity>``. A set of originals also keeps
-its annotations, ``attribute.<name>``.
+its annotations, ``attribute.<name>``:
+
+    id      split  status   reason            dlib_face.embedding  pixels.psnr
+    p3_0    test   ok                         [0.03, -0.11, ...]   17.2
+    p3_1    test   refused  no face was found [nan, nan, ...]      nan
+
+The table of a method's features (`write_features`) has vectors ``features.<name>`` instead.
 """
 
 import sys
@@ -15,12 +21,14 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from masquerade.core import face_tables
-from masquerade.core.annotations import list_annotation_columns
+from masquerade.core import discovery, face_tables
+from masquerade.core.annotations import ANNOTATION, list_annotation_columns
 from masquerade.core.errors import ArchiveError, ProtocolError
-from masquerade.core.images import OK, FaceArchive
+from masquerade.core.face_tables import FEATURES
+from masquerade.core.images import OK, REFUSED, FaceArchive, Faces
 from masquerade.judges import Judge
-from masquerade.pipeline.anonymization import subset
+from masquerade.methods import Method
+from masquerade.pipeline.anonymization import Refusal, apply_or_refuse, subset
 
 KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "variant", "key_id", "seed", "attempt",
         "number", "fold", "pairs")  # fmt: skip
@@ -50,8 +58,7 @@ def measure(
     """
     faces = FaceArchive(archive)
     references = References(source) if source is not None else None
-    chosen = [faces.select(part, status=None) for part in parts or [None]]
-    rows = subset(pd.concat(chosen).sort_index(), most)
+    rows = subset(pd.concat([faces.select(part, status=None) for part in parts or [None]]).sort_index(), most)
     measured = rows[rows["status"] == OK]
     values_of: dict[str, list[np.ndarray]] = {}
     side = None
@@ -66,9 +73,6 @@ def measure(
     if measured.empty:  # every face was refused: write the same columns
         values_of = {f"{name}.{key}": [np.empty((0, *shape))] for name, judge in judges.items()
                 for key, shape in judge.quantities.items()}  # fmt: skip
-    uneven = [column for column, arrays in values_of.items() if sum(map(len, arrays)) != len(measured)]
-    if uneven:
-        raise ProtocolError(f"{uneven[0]} was measured for some batches of {archive} and not for others.")
     kept = [column for column in KEPT if column in rows] + (list_annotation_columns(rows) if references is None else [])
     columns = {column: np.concatenate(arrays) for column, arrays in values_of.items()}
     of_archive = {"archive": faces.metadata["checksum"], "size": side, "statement": faces.metadata.get("statement", {})}
@@ -136,6 +140,44 @@ def _check_measurements(
         if array.dtype != bool and not np.issubdtype(array.dtype, np.floating):
             raise ProtocolError(f"The judge '{name}' must give '{quantity}' as bool or float, not {array.dtype}.")
     return values
+
+
+def write_features(
+    archive: FaceArchive, output: Path, method: Method, split: str, batch: int, facts: Mapping[str, object]
+) -> None:
+    """Write the features of every face of ``split``, NaN for a refused one. ``facts``: the cell, as plain JSON values.
+
+    Raises ProtocolError if the method gives no features, or features of a wrong type or shape.
+    """
+    rows = archive.select(split, status=None)
+    index = [name for name in rows if name in ("id", "identity", "status", "reason") or name.startswith(ANNOTATION)]
+    table = rows[index].set_index("id", drop=False)
+    vectors: dict[str, dict[str, np.ndarray]] = {}
+    for faces in archive.batches(batch, split):
+        for part, features in apply_or_refuse(method.features, faces):
+            if isinstance(features, Refusal):
+                table.loc[part.ids, ["status", "reason"]] = REFUSED, features.reason
+                continue
+            for name, values in _check_features(features, part, method).items():
+                vectors.setdefault(name, {}).update(zip(part.ids, values, strict=True))
+    faces_with_features = table.index[table["status"] == OK]
+    columns = {
+        FEATURES + name: np.stack([by_face[face] for face in faces_with_features]) for name, by_face in vectors.items()
+    }
+    face_tables.write_table(table, output, columns, facts)
+
+
+def _check_features(features: dict[str, np.ndarray], faces: Faces, method: Method) -> dict[str, np.ndarray]:
+    module = discovery.find_name(type(method))
+    if not features:
+        raise ProtocolError(f"methods/{module}.py gives no features, and a figure of its clusters needs some.")
+    for name, values in features.items():
+        if values.dtype != np.float32 or values.ndim != 2 or len(values) != len(faces):
+            raise ProtocolError(
+                f"methods/{module}.py must give the feature '{name}' as float32 ({len(faces)}, D); it gave "
+                f"{values.dtype} {values.shape}."
+            )
+    return features
 
 
 @contextmanager

@@ -124,7 +124,7 @@ def load_code() -> None:
     from masquerade.networks import efficientnet_lite_internals, mobilenet_v2
     from masquerade.papers import claims_page, clusters, documents, face_selection, figures, imported_rows, tables
     from masquerade.params import blocks, protocols, slices
-    from masquerade.pipeline import downstream_utility, evaluation, features, measuring, program, recovery
+    from masquerade.pipeline import downstream_utility, evaluation, measuring, program, recovery
 
     for room in ("backbones", "judges", "methods", "attackers", "metrics"):
         for name in discovery.list_names(room):

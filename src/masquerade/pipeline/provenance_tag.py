@@ -18,7 +18,7 @@ from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.names import files as files_below
 from masquerade.faces.photographs.names import folder_of
 from masquerade.methods import Resources
-from masquerade.pipeline import reports
+from masquerade.pipeline.outputs import REPORT, read_report
 
 MAKER = "maker"  # the column in the report
 KEYWORD = "masquerade maker"  # of the text in the PNG
@@ -61,7 +61,7 @@ def read(text: str) -> ProvenanceTag | None:
 def find_in_folder(pictures: Path) -> ProvenanceTag | None:
     """The tag of the first image of a folder that states one, in the report or in its PNG; None if none does."""
     folder = folder_of(pictures)
-    stated = chain((row.get(MAKER, "") for row in reports.read(folder / reports.REPORT)), _read_texts(pictures, folder))
+    stated = chain((row.get(MAKER, "") for row in read_report(folder / REPORT)), _read_texts(pictures, folder))
     return next((tag for text in stated if (tag := read(text))), None)
 
 

@@ -1,16 +1,25 @@
 """A method with its networks: it anonymizes and recovers single photographs and folders of them."""
 
 import dataclasses
+import os
 import secrets
-from collections.abc import Mapping
-from functools import cached_property
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
 from PIL import Image
 
-from masquerade.core import discovery, files
-from masquerade.core.errors import KeyFormatError, MasqueradeError, ParameterError, suggest_nearest
+from masquerade.core import discovery, files, seeding
+from masquerade.core.errors import (
+    KeyFormatError,
+    MasqueradeError,
+    ParameterError,
+    explain_missing_packages,
+    suggest_nearest,
+)
 from masquerade.core.images import FaceArchive, MemoryArchive
 from masquerade.faces.folder import Folder
 from masquerade.methods import Method
@@ -19,7 +28,7 @@ from masquerade.params.parameters import Parameters
 from masquerade.pipeline import anonymization, method_files, release
 from masquerade.pipeline.inspection import MARGIN, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
-from masquerade.pipeline.photographs import batches, calls, choosing, earlier_runs, single
+from masquerade.pipeline.photographs import batches, choosing, earlier_runs, single
 from masquerade.pipeline.photographs.batches import Part, Progress, Steps
 from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions, Several, Small
 from masquerade.pipeline.photographs.earlier_runs import Contents
@@ -30,6 +39,33 @@ from masquerade.pipeline.whole_photographs import WholePhotographs
 
 Key = str | bytes
 """A secret: text, or the content of a key file."""
+
+
+_TURN = threading.RLock()
+
+
+@cache
+def _first_process() -> int:
+    """The process that was the first to load networks: this one, or the one of which it is a fork."""
+    return os.getpid()
+
+
+@contextmanager
+def call() -> Iterator[None]:
+    """A call of a program. Threads take turns, because the detectors and the networks are shared and hold state.
+
+    Raises errors of libraries that a person can mend as MasqueradeError, as the command line does, and MasqueradeError
+    in a fork of a process that loaded networks: the threads of PyTorch and OpenCV are missing there, and it would wait
+    for them forever.
+    """
+    if _first_process() != os.getpid():
+        raise MasqueradeError(
+            f"This process is a fork of process {_first_process()}, which had called masquerade.load. A fork lacks the "
+            "threads that compute. Call masquerade.load in each worker, and in no process before the fork: gunicorn "
+            'without --preload, multiprocessing with get_context("spawn").'
+        )
+    with _TURN, explain_missing_packages(), seeding.explain_nondeterminism():
+        yield
 
 
 class Anonymizer:
@@ -89,7 +125,7 @@ class Anonymizer:
     def _published_threshold(self) -> Threshold:
         return choosing.find_threshold(self._root, self._parameters)
 
-    @calls.call()
+    @call()
     def anonymize(
         self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", small: Small | None = None,
         key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
@@ -114,7 +150,7 @@ class Anonymizer:
         part = self._process_in_memory(folder, steps)
         return single.make_result(part.rows, output, part.statement)
 
-    @calls.call()
+    @call()
     def anonymize_folder(
         self, source: Path, output: Path, *, faces: Several | None = None, whole: bool = False, key: Key | None = None,
         overwrite: bool = False, options: FolderOptions | None = None,
@@ -141,7 +177,7 @@ class Anonymizer:
                 folder, output, steps, done=done, readers=options.readers, remember=contents.add
             ))  # fmt: skip
 
-    @calls.call()
+    @call()
     def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
         """The face that a picture showed before it was anonymized with ``key``.
 
@@ -155,7 +191,7 @@ class Anonymizer:
         steps = self._recovering(folder, output, key, no_salt=salt == "")
         return single.read_recovered(self._process_in_memory(folder, steps).rows, output)
 
-    @calls.call()
+    @call()
     def recover_folder(
         self, pictures: Path, output: Path, *, key: Key, originals: Path | None = None, no_salt: bool = False,
         overwrite: bool = False, progress: Progress = lambda text: None,
@@ -266,7 +302,7 @@ class Anonymizer:
         return Steps(work, publisher, find_facts, self._parameters.image.size, progress=progress)
 
 
-@calls.call()
+@call()
 def load(
     method: str, variant: str | None = None, *, scale: str | None = None, checkpoint: Path | str | None = None,
     seed: int | None = None, root: Path | str | None = None, options: LoadOptions | None = None,

@@ -22,9 +22,8 @@ from masquerade.faces import Record
 from masquerade.faces.folder import Folder, PhotographRecord
 from masquerade.faces.photographs.names import files
 from masquerade.pipeline import salts
-from masquerade.pipeline.outputs import FolderOutput
+from masquerade.pipeline.outputs import REPORT, FolderOutput, Report
 from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row, remove_face
-from masquerade.pipeline.reports import REPORT, Report
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
 
 Work = Callable[[FaceArchive, MemoryArchive], None]

@@ -19,12 +19,12 @@ from masquerade.faces.photographs.names import folder_of
 from masquerade.faces.photographs.names import names as names_below
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline import provenance_tag, release, reports, salts
+from masquerade.pipeline import provenance_tag, release, salts
+from masquerade.pipeline.outputs import REPORT, Report, read_report
 from masquerade.pipeline.photographs import choosing
 from masquerade.pipeline.photographs.batches import DOT_FOLDER
 from masquerade.pipeline.provenance_tag import ProvenanceTag
 from masquerade.pipeline.release import Anonymized, Original, Row
-from masquerade.pipeline.reports import Report
 from masquerade.pipeline.salts import PersonalKey
 from masquerade.pipeline.whole_photographs import HIDDEN
 
@@ -82,8 +82,8 @@ def resume(
     results would be of each, for a method that sees all faces together, and if the contents are not known.
     """
     output = contents.output
-    path = output / reports.REPORT
-    rows = [{column: row.get(column, "") for column in Anonymized.columns} for row in reports.read(path)]
+    path = output / REPORT
+    rows = [{column: row.get(column, "") for column in Anonymized.columns} for row in read_report(path)]
     if rows and method.observes:
         raise MasqueradeError(f"{method.title} must see all faces together, so it cannot go on. Take --overwrite.")
     other_tags = {row[provenance_tag.MAKER] for row in rows} - {"", str(tag)}
@@ -166,7 +166,7 @@ def find_facts(folder: Folder, tag: ProvenanceTag, key: PersonalKey, no_salt: bo
     ``no_salt``: an image without a known salt was anonymized without one. Raises PictureError if anything else than
     ``tag`` or ``key`` made the image, and if its salt is lost.
     """
-    rows = reports.read(folder_of(folder.location) / reports.REPORT) if folder.params.path else []
+    rows = read_report(folder_of(folder.location) / REPORT) if folder.params.path else []
     by_stem = {PurePosixPath(row["output"]).stem: row for row in rows if row["output"]}
     unsalted = not any(row.get(salts.SALT) for row in by_stem.values())
 
