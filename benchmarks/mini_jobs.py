@@ -63,7 +63,7 @@ def measured(part: str, built: Path) -> tuple[float, str]:
         if action == "anonymize":
             return [method.anonymize(faces, 0, keys)]
         if action == "attempts":
-            return [made for _, made in recovery.tries(anonymized, faces, method, 0, parameters.recovery)]
+            return [made for _, made in recovery.try_keys(anonymized, faces, method, 0, parameters.recovery)]
         guesses = (kind.experiment(0, "guess", number) for number in range(GUESSES))
         return [method.recover(anonymized.images, [key] * len(faces)) for key in guesses]
 

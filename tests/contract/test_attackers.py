@@ -80,7 +80,7 @@ class Bench:
         """The pictures that the attacker ``name`` attacks."""
         method, keys = method_of(name), discovery.load("attackers", name).keys
         tested = self.own(method, keys) if keys == "shared" else self.tested(method)
-        return {keys: informed.scene(self.originals, tested, self.training_set(method, keys))}
+        return {keys: informed.make_scene(self.originals, tested, self.training_set(method, keys))}
 
     def backbones(self, name):
         needs = discovery.load("attackers", name).needs(self.parameters.attackers[name])
@@ -119,14 +119,14 @@ class Bench:
         trained = [checkpoint or self.trained(learner, method_of(name))[0]] if learner else []
         backbones = self.backbones(name)
         params = Slice.of(self.parameters, [f"attackers.{name}"])
-        return informed.attacks([name], params, backbones, trained)
+        return informed.build_attackers([name], params, backbones, trained)
 
     def attack(self, name):
         judges = self.parameters.informed.judges
         backbones = {judge: self.workshop.backbone(judge) for judge in judges}
         params = Slice.of(self.parameters, [f"judges.{judge}" for judge in judges])
-        clear = informed.recognizers(judges, params, backbones)
-        return informed.attack(self.attacks(name), self.scenes(name), clear, self.parameters.informed.far)
+        clear = informed.build_recognizers(judges, params, backbones)
+        return informed.run_attacks(self.attacks(name), self.scenes(name), clear, self.parameters.informed.far)
 
 
 def of_group(answers, group):
@@ -315,7 +315,7 @@ def test_samples_show_what_a_restorer_does(bench, name):
     attacks, scenes, side = bench.attacks(name), bench.scenes(name), bench.parameters.image.size
     for attack in attacks:
         attack.attacker.study(scenes[attack.attacker.keys].training_set)
-    pictures = informed.samples(attacks, scenes, count=2)
+    pictures = informed.draw_samples(attacks, scenes, count=2)
     expected = {name: (3 * side, 2 * side, 3)} if name in RESTORERS else {}
     assert {attacker: picture.shape for attacker, picture in pictures.items()} == expected
 
@@ -326,10 +326,10 @@ def test_pictures_that_were_all_refused_have_a_row_each(bench, tmp_path, name):
     method = bench.workshop.method("gaussian_blur", observe=False)
     anonymization.anonymize(bench.originals, tmp_path / "faces.zip", method, rows, anonymization.Plan("v", SEED, 4))
     training_set = bench.training_set("gaussian_blur", "per_image")
-    scenes = {"per_image": informed.scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), training_set)}
+    scenes = {"per_image": informed.make_scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), training_set)}
     pixels = {"pixels": lambda images: images.reshape(len(images), -1)}
-    answers = of_group(informed.attack(bench.attacks(name), scenes, pixels, far=0.2), "tested")
+    answers = of_group(informed.run_attacks(bench.attacks(name), scenes, pixels, far=0.2), "tested")
     assert answers["id"].tolist() == rows["id"].tolist()
     assert (answers["status"] == "refused").all()
     assert answers[["rank", "distance", "people"]].isna().all(axis=None)
-    assert informed.samples(bench.attacks(name), scenes) == {}
+    assert informed.draw_samples(bench.attacks(name), scenes) == {}

@@ -84,7 +84,7 @@ def keys_attacked(original, derived):
     distances = np.linalg.norm(embeddings - known, axis=1)
     near = np.where(np.isfinite(distances), distances < 0.7, np.nan)
     share = key_attacks._compute_share(near, np.ones((0, len(near))))
-    linked = key_attacks.linkage(embeddings, derived["identity"].to_numpy(), draws=0)
+    linked = key_attacks.measure_linkage(embeddings, derived["identity"].to_numpy(), draws=0)
     facts = {"judge": "dlib_face", "far": 0.01, "keys": None, "guesses": 1, "averaged": 1}
     found = {attack: {"person": share, "another": share} for attack in ATTACKS}
     return facts | {"found": found, "linked": dict.fromkeys(LINKED_SETS, linked)}

@@ -308,7 +308,7 @@ def test_answers_of_attackers_are_read_from_their_file(tmp_path):
     table = pa.Table.from_pandas(faces).replace_schema_metadata({"masquerade": json.dumps({"size": 8})})
     pq.write_table(table, tmp_path / "faces.parquet")
     faces, attacked, utility = (tmp_path / f"{name}.parquet" for name in ("faces", "attacked", "utility"))
-    measured = evaluation.evidence(
+    measured = evaluation.collect_evidence(
         evaluation.CellFiles(faces, faces, attack_results=attacked, downstream_utility=utility), "test", DRAWS
     )
     for name in ("attack_rank1_rate", "attack_true_acceptance_rate", "attack_equal_error_rate"):

@@ -231,7 +231,7 @@ def scene_of(folder, world, control):
                     row = {"id": name, "source_id": name, "identity": person, "split": split}
                     out.add(change(photograph(world, person, number), world, name), row)
         archives.append(FaceArchive(folder / f"{world}-{control}-{kind}.zip"))
-    return informed.scene(*archives, informed.read_training_set(*archives, SETTINGS))
+    return informed.make_scene(*archives, informed.read_training_set(*archives, SETTINGS))
 
 
 def projected(images):
@@ -248,7 +248,9 @@ def rates(tmp_path_factory):
         attacks = [informed.Attack(cls(NoParameters(), {}), 0, True) for cls in (Naive, Shuffled)]
         for control in CONTROLS:
             frames = [
-                informed.attack(attacks, {"per_image": scene_of(folder, world, control)}, {"pixels": projected}, 0.1)
+                informed.run_attacks(
+                    attacks, {"per_image": scene_of(folder, world, control)}, {"pixels": projected}, 0.1
+                )
                 for world in range(WORLDS)
             ]
             values = compute("attack_rank1_rate", attack_evidence(pd.concat(frames, ignore_index=True).to_dict("list")))

@@ -61,7 +61,7 @@ def test_only_attributes_that_anonymized_faces_keep_are_learned(tmp_path):
     kept = archive(tmp_path, "kept", count=16, derived=True)
     lost = archive(tmp_path, "lost", count=16, derived=True, change=lambda picture: np.full_like(picture, 128))
     nothing = pd.DataFrame({"labels": [], "id": [], "attribute": [], "label": []})
-    good, bad = (attributes.evaluate(of, originals, True, nothing, SETTINGS, seed=0) for of in (kept, lost))
+    good, bad = (attributes.evaluate_attributes(of, originals, True, nothing, SETTINGS, seed=0) for of in (kept, lost))
     assert set(good["id"]) == set(originals.select("test")["id"])
     assert accuracy(good) > 0.9
     assert accuracy(bad) < 0.8
@@ -78,7 +78,7 @@ def test_split_is_disjoint_complete_and_seeded():
 
 def test_dataset_without_a_train_split_is_divided_into_train_and_test_faces(tmp_path):
     originals = archive(tmp_path, "wild", split="test")
-    predictions = attributes.evaluate(
+    predictions = attributes.evaluate_attributes(
         archive(tmp_path, "out", split="test", derived=True), originals, False,
         pd.DataFrame({"labels": [], "id": [], "attribute": [], "label": []}), SETTINGS, seed=0,
     )  # fmt: skip
@@ -87,13 +87,13 @@ def test_dataset_without_a_train_split_is_divided_into_train_and_test_faces(tmp_
 
 def test_pseudo_labels_are_predicted_on_originals_and_used_in_training_and_test(tmp_path):
     originals = archive(tmp_path, "faces")
-    labels, quality = attributes.pseudo_labels(originals, {"faces": originals}, SETTINGS, seed=0)
+    labels, quality = attributes.draw_pseudo_labels(originals, {"faces": originals}, SETTINGS, seed=0)
     assert quality["pseudo_a.faces"]["accuracy"] > 0.8
     assert quality["pseudo_a.faces"]["faces"] == 8  # the quality excludes train faces
     assert set(labels["labels"]) == {"pseudo_a", "pseudo_b"}
     assert set(labels["id"]) == set(originals.index["id"])
     flipped = labels.assign(label=~labels["label"].astype(bool))
-    predictions = attributes.evaluate(
+    predictions = attributes.evaluate_attributes(
         archive(tmp_path, "kept", count=16, derived=True), originals, True, flipped, SETTINGS, seed=0
     )
     truth = predictions[predictions["labels"] == "annotated"].set_index(["id", "attribute"])["label"]
@@ -109,14 +109,14 @@ def test_pseudo_labels_of_faces_without_annotations_have_no_quality(tmp_path):
         for picture, row in zip(to_uint8(annotated.load(rows=known).images), known.to_dict("records"), strict=True):
             out.add(picture, {"id": f"wild-{row['id']}", "identity": "", "split": "test"})
     both = {"faces": annotated, "wild": FaceArchive(tmp_path / "wild.zip")}
-    labels, quality = attributes.pseudo_labels(annotated, both, SETTINGS, seed=0)
+    labels, quality = attributes.draw_pseudo_labels(annotated, both, SETTINGS, seed=0)
     assert set(quality) == {"pseudo_a.faces", "pseudo_b.faces"}
     assert len(labels[labels["dataset"] == "wild"]) > 0
 
 
 def test_subset_of_a_split_is_the_same_for_every_method():
     rows = pd.DataFrame({"id": [f"f{number}" for number in range(30)]})
-    some = anonymization.subset(rows, 7)
+    some = anonymization.select_subset(rows, 7)
     assert len(some) == 7
-    assert some["id"].tolist() == anonymization.subset(rows.iloc[::-1], 7).sort_index()["id"].tolist()
-    assert anonymization.subset(rows, 0) is rows
+    assert some["id"].tolist() == anonymization.select_subset(rows.iloc[::-1], 7).sort_index()["id"].tolist()
+    assert anonymization.select_subset(rows, 0) is rows

@@ -286,7 +286,7 @@ class TestKeys:
 
     def difference(self, root, pictures, tmp_path) -> np.ndarray:
         """Between the recovered face and the original, in gray levels."""
-        source = choosing.photographs_at(loading.load(root), pictures, "refuse", "ffhq")
+        source = choosing.open_photographs(loading.load(root), pictures, "refuse", "ffhq")
         (original,) = [record.picture for record in source.records(64, 0, 1) if record.picture is not None]
         (row,) = report(tmp_path / "shown").values()
         with Image.open(tmp_path / "shown" / row["output"]) as picture:

@@ -86,8 +86,8 @@ class TestTheLookOfAnAttacker:
         """The distance of one look at the result as it is, and the least of all looks."""
         known = judge.embed([original]).embeddings
         (seen,) = judge.search([result])
-        plain = inspection.distances(judge.embed([result]).embeddings, known)
-        return float(plain.min()), float(inspection.distances(seen.embeddings, known).min())
+        plain = inspection.measure_distances(judge.embed([result]).embeddings, known)
+        return float(plain.min()), float(inspection.measure_distances(seen.embeddings, known).min())
 
     def test_a_mirrored_face_is_mirrored_back(self, judge, original):
         plain, least = self.nearest(judge, np.ascontiguousarray(original[:, ::-1]), original)
@@ -130,5 +130,5 @@ def test_the_second_detector_gives_places_in_the_photograph_that_it_reduced(monk
 
 def test_psnr_by_hand():
     black, gray = np.zeros((4, 4, 3), np.uint8), np.full((4, 4, 3), 51, np.uint8)
-    assert inspection.psnr(gray, black) == pytest.approx(20 * np.log10(5))
-    assert inspection.psnr(gray, gray) == np.inf
+    assert inspection.compute_psnr(gray, black) == pytest.approx(20 * np.log10(5))
+    assert inspection.compute_psnr(gray, gray) == np.inf

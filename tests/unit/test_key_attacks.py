@@ -162,7 +162,7 @@ def test_linkage_equals_the_comparison_of_every_pair_with_every_pair():
                     total += weight
         return area / total
 
-    result = key_attacks.linkage(embeddings, people, draws=1)
+    result = key_attacks.measure_linkage(embeddings, people, draws=1)
     assert result["value"] == pytest.approx(by_hand(np.ones(len(names))))
     assert result["low"] == result["high"] == pytest.approx(by_hand(people_weights(names, 1)[0]))
 

@@ -118,7 +118,9 @@ def test_originals_keep_their_annotations_and_derived_faces_have_none(source, de
     assert originals["attribute.Young"].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0]
     assert "attribute.age" not in originals, "an annotation is true or false"
     assert not [name for name in others if name.startswith("attribute.")], "derived faces have no annotations"
-    evidence = evaluation.evidence(CellFiles(tmp_path / "m_source.parquet", tmp_path / "m_derived.parquet"), "train")
+    evidence = evaluation.collect_evidence(
+        CellFiles(tmp_path / "m_source.parquet", tmp_path / "m_derived.parquet"), "train"
+    )
     assert evidence.original["attribute.Young"].tolist() == [0.0, 1.0, 0.0, 1.0]
     assert evidence.judges == ("means",)
 
@@ -242,7 +244,7 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
         other = source if name != "source" else None
         measuring.measure(archive, tmp_path / f"m_{name}.parquet", means(), parts=["test"], source=other)
     paths = {name: tmp_path / f"m_{name}.parquet" for name in files}
-    evidence = evaluation.evidence(CellFiles(**paths), "test")
+    evidence = evaluation.collect_evidence(CellFiles(**paths), "test")
     assert evidence.size == 16
     assert evidence.recoveries["number"].tolist() == [0, 0, 1, 0, 0, 1]
     metrics = {"recovered": Recovered(None)}
@@ -250,12 +252,12 @@ def test_attempts_are_measured_and_evaluated_beside_the_anonymized_set(source, d
     assert values["recovered"]["recovered"]["means"]["value"] == 0.0
     assert values["wrong"]["recovered"]["means"]["of"] == 4
     assert values["wrong"]["recovered"]["means"]["value"] > 0
-    row = evaluation.row({"seed": 0}, {}, evaluation.evaluate(metrics, evidence), values, [paths["derived"]])
+    row = evaluation.make_row({"seed": 0}, {}, evaluation.evaluate(metrics, evidence), values, [paths["derived"]])
     assert list(row["measurements"]) == [str(paths["derived"])]
     assert row["measurements"][str(paths["derived"])] == hashlib.md5(paths["derived"].read_bytes()).hexdigest()
     assert json.loads(json.dumps(row))["attempts"] == values
-    assert "attempts" not in evaluation.row({"seed": 0}, {}, {})
-    without = evaluation.evidence(CellFiles(paths["source"], paths["derived"]), "test")
+    assert "attempts" not in evaluation.make_row({"seed": 0}, {}, {})
+    without = evaluation.collect_evidence(CellFiles(paths["source"], paths["derived"]), "test")
     assert evaluation.evaluate_attempts(metrics, without) == {}
 
 
@@ -268,11 +270,11 @@ def test_attempts_at_other_faces_and_of_other_sizes_are_refused(source, derived,
     measuring.measure(source, tmp_path / "m_source.parquet", means(), parts=["test"])
     measuring.measure(small, tmp_path / "m_small.parquet", means())
     with pytest.raises(ArchiveError, match="different sizes"):
-        evaluation.evidence(CellFiles(tmp_path / "m_source.parquet", tmp_path / "m_small.parquet"), "test")
+        evaluation.collect_evidence(CellFiles(tmp_path / "m_source.parquet", tmp_path / "m_small.parquet"), "test")
     measuring.measure(attempts, tmp_path / "m_attempts.parquet", means(), source=source)
     with ArchiveWriter(tmp_path / "one.zip") as out:
         out.add(PICTURES[0], row)
     measuring.measure(tmp_path / "one.zip", tmp_path / "m_one.parquet", means(), source=source)
     files = {name: tmp_path / f"m_{file}.parquet" for name, file in (("source", "source"), ("derived", "one"))}
     with pytest.raises(ArchiveError, match="attempts at faces that are not in"):
-        evaluation.evidence(CellFiles(**files, recoveries=tmp_path / "m_attempts.parquet"), "test")
+        evaluation.collect_evidence(CellFiles(**files, recoveries=tmp_path / "m_attempts.parquet"), "test")

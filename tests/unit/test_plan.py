@@ -27,9 +27,9 @@ Some words.
 """
 
 
-def planned(tiny, root, page_root=None):
-    _, measurements = plan.read_measurements(page_root or root)
-    return {(row.rule, row.name): row for row in plan.Plan(tiny, root, measurements).work()}
+def planned(tiny, root):
+    _, measurements = plan.read_measurements(root)
+    return {(row.rule, row.name): row for row in plan.Plan(tiny, measurements).work()}
 
 
 def test_only_measured_work_has_hours(tiny, tmp_path):
@@ -41,7 +41,7 @@ def test_only_measured_work_has_hours(tiny, tmp_path):
     row = measured["anonymize", "falco"]
     assert (row.seconds, row.hours) == (2.0, row.units * 2.0 / 3600)
     assert plan.read_measurements(tmp_path)[0] == "A card"
-    assert not any(row.hours for row in planned(tiny, tmp_path, tmp_path / "elsewhere").values())
+    assert not any(row.hours for row in planned(tiny, tmp_path / "elsewhere").values())
 
 
 def test_every_measurement_of_this_repository_is_of_a_row_of_a_plan(root):

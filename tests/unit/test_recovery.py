@@ -166,13 +166,13 @@ def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tm
     attempts = tmp_path / "attempts.zip"
     recovery.recover_all(originals, FaceArchive(tmp_path / "none.zip"), attempts, method, SETTINGS, batch=4)
     assert len(FaceArchive(attempts)) == 0
-    assert recovery.sample(originals, FaceArchive(attempts)) is None
+    assert recovery.draw_sample(originals, FaceArchive(attempts)) is None
     judges = {"brightness": Brightness(Brightness.Params(), {})}
     for name in ("faces", "none", "attempts"):
         source = None if name == "faces" else tmp_path / "faces.zip"
         measuring.measure(tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", judges, source=source)
     files = (tmp_path / f"{name}.measured" for name in ("faces", "none", "attempts"))
-    evidence = evaluation.evidence(
+    evidence = evaluation.collect_evidence(
         evaluation.CellFiles(**dict(zip(("source", "derived", "recoveries"), files, strict=True))), "validation"
     )
     assert evidence.recoveries is None

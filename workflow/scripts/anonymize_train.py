@@ -10,7 +10,7 @@ def work(run) -> None:
     from masquerade.pipeline import anonymization
 
     method, params, archive = program.build_method(given), given.params, FaceArchive(given.faces)
-    rows = anonymization.subset(archive.select("methods", status=None), params["attributes.train_pictures"])
+    rows = anonymization.select_subset(archive.select("methods", status=None), params["attributes.train_pictures"])
     plan = anonymization.Plan(given.variant, given.seed, params["measure.batch"])
     anonymization.anonymize(archive, given.outputs[0], method, rows, plan)
     program.record_sample(run, given, method)

@@ -20,16 +20,16 @@ def work(run) -> None:
     settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
     originals, anonymized = FaceArchive(given.faces), FaceArchive(given.anonymized)
     own = informed.read_training_set(originals, FaceArchive(given.own), settings)
-    scenes = {"per_image": informed.scene(originals, anonymized, own)}
+    scenes = {"per_image": informed.make_scene(originals, anonymized, own)}
     if given.one:
         one = FaceArchive(given.one[0])
-        scenes["shared"] = informed.scene(originals, one, informed.read_training_set(originals, one, settings))
-    attacks = informed.attacks(given.names.split(","), given.params, given.backbones, given.attackers)
-    clear = informed.recognizers(settings.judges, given.params, given.backbones)
-    results = informed.attack(attacks, scenes, clear, settings.far)
+        scenes["shared"] = informed.make_scene(originals, one, informed.read_training_set(originals, one, settings))
+    attacks = informed.build_attackers(given.names.split(","), given.params, given.backbones, given.attackers)
+    clear = informed.build_recognizers(settings.judges, given.params, given.backbones)
+    results = informed.run_attacks(attacks, scenes, clear, settings.far)
     face_tables.write_table(results, given.outputs[0])
     run.log(0, informed.share_identified(results))
-    for name, picture in informed.samples(attacks, scenes).items():
+    for name, picture in informed.draw_samples(attacks, scenes).items():
         run.log_image(name, picture)
 
 

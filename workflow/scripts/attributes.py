@@ -15,7 +15,7 @@ def work(_) -> None:
 
     torch.set_num_threads(given.threads)
     pseudo = pd.read_parquet(given.pseudo)
-    predictions = attributes.evaluate(
+    predictions = attributes.evaluate_attributes(
         FaceArchive(given.anonymized),
         FaceArchive(given.faces),
         given.split == "train",
@@ -23,7 +23,7 @@ def work(_) -> None:
         given.params.settings("attributes", AttributeSettings),
         given.seed,
     )
-    attributes.write(predictions, given.outputs[0])
+    attributes.write_predictions(predictions, given.outputs[0])
 
 
 if __name__ == "__main__":

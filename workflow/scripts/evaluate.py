@@ -22,12 +22,12 @@ def work(run) -> None:
         CellFiles(**{field.name: getattr(given, field.name) for field in fields(CellFiles)}),
     )
     metrics = {name: params.build("metrics", name) for name in params["metrics"]}
-    measured = evaluation.evidence(cell_files, params["matrix.calibrate_on"], params["bootstrap.draws"])
+    measured = evaluation.collect_evidence(cell_files, params["matrix.calibrate_on"], params["bootstrap.draws"])
     values, attempts = evaluation.evaluate(metrics, measured), evaluation.evaluate_attempts(metrics, measured)
-    statement = face_tables.read_statement(given.derived) | evaluation.counts(measured.derived)
-    row = evaluation.row(program.select_cell(given), statement, values, attempts, cell_files.list_own())
+    statement = face_tables.read_statement(given.derived) | evaluation.count_faces(measured.derived)
+    row = evaluation.make_row(program.select_cell(given), statement, values, attempts, cell_files.list_own())
     files.write_json(given.outputs[0], row)
-    run.log(0, evaluation.numbers(values))
+    run.log(0, evaluation.list_numbers(values))
 
 
 if __name__ == "__main__":

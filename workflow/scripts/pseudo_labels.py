@@ -17,8 +17,8 @@ def work(run) -> None:
     settings = given.params.settings("attributes", AttributeSettings)
     datasets = {name: FaceArchive(path) for name, path in given.faces.items()}
     train = datasets[given.train.stem]
-    labels, quality = attributes.pseudo_labels(train, datasets, settings, given.params["data_seed"])
-    attributes.write(labels, given.outputs[0])
+    labels, quality = attributes.draw_pseudo_labels(train, datasets, settings, given.params["data_seed"])
+    attributes.write_predictions(labels, given.outputs[0])
     files.write_json(given.outputs[1], quality)
     run.log(0, {f"accuracy/{name}": value["accuracy"] for name, value in quality.items()})
 

@@ -14,7 +14,7 @@ def work(run) -> None:
     originals, anonymized, output = FaceArchive(given.faces), FaceArchive(given.anonymized), given.outputs[0]
     batch = given.params["measure.batch"]
     recovery.recover_all(originals, anonymized, output, program.build_method(given), settings, batch)
-    sample = recovery.sample(originals, FaceArchive(output))
+    sample = recovery.draw_sample(originals, FaceArchive(output))
     if sample is not None:
         run.log_image("attempts", sample)
 

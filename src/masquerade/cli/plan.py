@@ -24,7 +24,7 @@ def plan(
 
     gpu, measurements = planning.read_measurements(root)
     parameters = loading.load(root, scale)
-    work = planning.Plan(parameters, root, measurements).work()
+    work = planning.Plan(parameters, measurements).work()
     if as_json:
         typer.echo(planning.as_json(parameters.scale, gpu, work))
         return

@@ -77,7 +77,7 @@ def anonymize(
     (`experiment_keys`). ``progress`` is called with the number of faces done. Raises ProtocolError if a result has a
     wrong shape or type.
     """
-    refused = refusals(rows)
+    refused = list_refusals(rows)
     if method.capabilities.landmarks:
         refused = {**dict.fromkeys(_list_without_landmarks(rows), NO_LANDMARKS), **refused}
     kind = method.capabilities.keys
@@ -99,7 +99,7 @@ def anonymize(
     write(output, rows, refused, results, about, metadata)
 
 
-def subset(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+def select_subset(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     """At most ``most`` rows (0: all). They are the same for every method: the first by a hash of their ids."""
     if not most or len(rows) <= most:
         return rows
@@ -124,7 +124,7 @@ def recover(
     if not method.capabilities.invertible:
         raise ProtocolError(f"{_name(method)} is not invertible: its pictures cannot be recovered.")
     rows = archive.select(status=None)
-    refused = refusals(rows)
+    refused = list_refusals(rows)
     usable = rows[~rows["id"].isin(refused.keys())]
 
     def work(faces: Faces) -> np.ndarray:
@@ -134,7 +134,7 @@ def recover(
     write(output, rows, refused, results, {}, {**archive.metadata, "recovered_by": _name(method)})
 
 
-def sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | None:
+def draw_sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | None:
     """The first originals and their results below: uint8 (2 H, count W, 3). Returns None when all were refused."""
     results, originals = FaceArchive(derived), FaceArchive(source)
     rows = results.select().head(count)
@@ -149,7 +149,7 @@ def _name(method: Method) -> str:
     return discovery.find_name(type(method))
 
 
-def refusals(rows: pd.DataFrame) -> dict[str, str]:
+def list_refusals(rows: pd.DataFrame) -> dict[str, str]:
     """id -> reason of every refused row."""
     refused = rows[rows["status"] != OK]
     return dict(zip(refused["id"], refused["reason"], strict=True))
@@ -189,7 +189,7 @@ def _check_results(
             continue
         check_protocol(images, part, method)
         for image, original in zip(images, part.images, strict=True):
-            reason = fault(image, original, forbidden)
+            reason = find_fault(image, original, forbidden)
             yield (None, reason) if reason else (to_uint8(image), "")
 
 
@@ -229,7 +229,7 @@ def check_protocol(images: object, faces: Faces, method: Method) -> None:
     )
 
 
-def fault(image: np.ndarray, original: np.ndarray, forbidden: str | None) -> str:
+def find_fault(image: np.ndarray, original: np.ndarray, forbidden: str | None) -> str:
     """The reason why a result may not be written, or '' if it may.
 
     ``forbidden``: the reason to give for a result that equals the original; None allows such a result.

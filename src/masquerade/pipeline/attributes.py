@@ -28,7 +28,7 @@ from masquerade.methods import Method
 from masquerade.networks import efficientnet_lite_internals, mobilenet_v2, torchvision_internals
 from masquerade.networks.inputs import device, place, to_tensor
 from masquerade.params.protocols import AttributeSettings
-from masquerade.pipeline.anonymization import subset
+from masquerade.pipeline.anonymization import select_subset
 
 Architecture = Literal["mobilenet_v2", "efficientnet_lite0"]
 GAMMA = 2.0  # of the focal loss: Lin et al. 2017, section 4.1 (its best)
@@ -128,7 +128,7 @@ PSEUDO_B_ATTRIBUTES = ("Bangs", "Eyeglasses", "No_Beard", "Smiling", "Young")
 """The attributes of Talk-to-Edit's predictor (Jiang et al. 2021): Barattin et al. 2023, section 4.2.2."""
 
 
-def names(index: pd.DataFrame) -> list[str]:
+def list_attributes(index: pd.DataFrame) -> list[str]:
     """The attributes that are true or false for every face of an index."""
     return sorted(name.removeprefix(ANNOTATION) for name in list_annotation_columns(index))
 
@@ -140,7 +140,7 @@ def split_shuffled(rows: pd.DataFrame, test_share: float, seed: int) -> tuple[pd
     return rows.iloc[np.sort(order[test:])], rows.iloc[np.sort(order[:test])]
 
 
-def pseudo_labels(
+def draw_pseudo_labels(
     train: FaceArchive, datasets: dict[str, FaceArchive], settings: AttributeSettings, seed: int
 ) -> tuple[pd.DataFrame, dict]:
     """(labels of every real face by two classifiers, the accuracy of each classifier on each dataset).
@@ -150,21 +150,21 @@ def pseudo_labels(
     EfficientNet-Lite0 (in the place of Jiang et al. 2021, Talk-to-Edit). Columns of the labels: dataset, id, labels,
     attribute, label. A dataset without annotations (LFW) has no accuracy.
     """
-    rows = subset(train.select(Method.people), settings.labeler_pictures)
+    rows = select_subset(train.select(Method.people), settings.labeler_pictures)
     frames, quality = [], {}
     architectures: dict[str, Architecture] = {"pseudo_a": "mobilenet_v2", "pseudo_b": "efficientnet_lite0"}
     for labels, architecture in architectures.items():
-        known = [name for name in names(train.index) if labels == "pseudo_a" or name in PSEUDO_B_ATTRIBUTES]
+        known = [name for name in list_attributes(train.index) if labels == "pseudo_a" or name in PSEUDO_B_ATTRIBUTES]
         classifier = Classifier(architecture, known, settings, seeding.derive_seed(seed, labels))
-        pictures = pixels(train, rows)
+        pictures = load_pixels(train, rows)
         classifier.fit(
             classifier.features(pictures), classifier.features(pictures[:, :, ::-1]), _read_truth(rows, known)
         )
         for dataset, archive in datasets.items():
             faces = _select_labeled(archive, rows if archive.path == train.path else None)
-            predicted = classifier.predict(classifier.features(pixels(archive, faces))) > 0.5
+            predicted = classifier.predict(classifier.features(load_pixels(archive, faces))) > 0.5
             frames.append(_lengthen(faces, known, {"dataset": dataset, "labels": labels}, label=predicted))
-            if set(known) <= set(names(archive.index)):
+            if set(known) <= set(list_attributes(archive.index)):
                 held_out = (faces["split"] != "train").to_numpy()
                 right = (predicted == _read_truth(faces, known))[held_out]
                 quality[f"{labels}.{dataset}"] = {"accuracy": float(right.mean()), "faces": int(held_out.sum())}
@@ -177,7 +177,7 @@ def _select_labeled(archive: FaceArchive, train_rows: pd.DataFrame | None) -> pd
     return pd.concat(parts)
 
 
-def evaluate(
+def evaluate_attributes(
     anonymized: FaceArchive,
     originals: FaceArchive,
     own_train: bool,
@@ -204,7 +204,7 @@ def evaluate(
             "to test on. Both must have at least one: see the reasons of their refusals."
         )
     shared = Classifier("mobilenet_v2", ["any"], settings, seed)
-    pictures, real = pixels(anonymized, train), pixels(originals, test)
+    pictures, real = load_pixels(anonymized, train), load_pixels(originals, test)
     features, mirrored, real_features = (shared.features(part) for part in (pictures, pictures[:, :, ::-1], real))
     frames = []
     # Table 6 of the paper: both labelers for a dataset without annotations, else the first one alone.
@@ -221,7 +221,7 @@ def evaluate(
     return pd.concat(frames, ignore_index=True)
 
 
-def pixels(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
+def load_pixels(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
     """The pictures of ``rows``: uint8 (N, S, S, 3)."""
     return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)])
 
@@ -232,7 +232,7 @@ def _read_truth(rows: pd.DataFrame, attributes: list[str]) -> np.ndarray:
 
 def _read_annotations(originals: FaceArchive) -> pd.DataFrame | None:
     """The annotations of each original, by id. Returns None for a dataset without annotations."""
-    known = names(originals.index)
+    known = list_attributes(originals.index)
     if not known:
         return None
     return pd.DataFrame(_read_truth(originals.index, known), index=originals.index["id"], columns=known)
@@ -251,7 +251,7 @@ def _lengthen(
     return frame.assign(**about, **{name: array.reshape(-1) for name, array in values.items()})
 
 
-def write(frame: pd.DataFrame, output: Path) -> None:
+def write_predictions(frame: pd.DataFrame, output: Path) -> None:
     """Write the predictions as Parquet."""
     with files.write_atomically(output) as temporary:
         frame.to_parquet(temporary, index=False)

@@ -58,7 +58,7 @@ class CellFiles:
         return [path for path in files if path]
 
 
-def evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
+def collect_evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evidence:
     """Pair the measurements of an anonymized set with those of its sources.
 
     ``calibrate_on``: the split whose identities set thresholds. ``draws``: bootstrap samples of the people. Raises
@@ -196,7 +196,7 @@ def _number(item: Any) -> Any:
     return int(item) if isinstance(item, np.integer) else item
 
 
-def row(
+def make_row(
     cell: Mapping[str, Any],
     statement: Mapping[str, Any],
     values: Mapping[str, Any],
@@ -212,7 +212,7 @@ def row(
     return tree | ({"attempts": dict(attempts)} if attempts else {})
 
 
-def numbers(values: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def list_numbers(values: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """``<metric>.<judge>`` -> number, from the result of `evaluate`. Values that are None are left out."""
     named = {
         f"{metric}.{judge}".strip("."): value for metric, judges in values.items() for judge, value in judges.items()
@@ -220,7 +220,7 @@ def numbers(values: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     return {name: value["value"] for name, value in named.items() if value["value"] is not None}
 
 
-def counts(table: pd.DataFrame) -> dict[str, int]:
+def count_faces(table: pd.DataFrame) -> dict[str, int]:
     """The number of faces in measurements, and how many of them were refused."""
     return {"faces": len(table), "refused": int((table["status"] != "ok").sum())}
 
@@ -228,7 +228,7 @@ def counts(table: pd.DataFrame) -> dict[str, int]:
 def summarize(cells: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
     """dataset -> method/variant -> metric.judge -> the mean over the seeds with a number.
 
-    ``cells``: the trees of `evaluation.row`. Spreads and denominators are in the file of each cell.
+    ``cells``: the trees of `evaluation.make_row`. Spreads and denominators are in the file of each cell.
     """
     values_of_cells: dict[tuple[str, str], dict[str, list[float]]] = {}
     for tree in cells:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,6 @@ from masquerade.core import discovery, seeding
 from masquerade.core.images import OK, FaceArchive, to_float, to_uint8
 from masquerade.core.settings import NoParameters
 from masquerade.core.statistics import find_threshold
-from masquerade.judges import Judge
 from masquerade.judges.pixels import Pixels
 from masquerade.methods import Method
 from masquerade.params.paths import Paths
@@ -93,7 +92,7 @@ class Attack:
     """Whether its training made it better; True for one without a training."""
 
 
-def scene(originals: FaceArchive, tested: FaceArchive, training_set: AttackerTrainingSet) -> Scene:
+def make_scene(originals: FaceArchive, tested: FaceArchive, training_set: AttackerTrainingSet) -> Scene:
     """``tested``: the archive with the anonymized pictures of the test split."""
     rows, pairs = tested.select("test", status=None), pairs_of(originals, tested, "test")
     return Scene(pairs, photographs_of(originals, "test"), training_set, rows[rows["status"] != OK])
@@ -107,7 +106,7 @@ def read_training_set(
     return collect_training_set(originals, anonymized, settings, tested)
 
 
-def attacks(
+def build_attackers(
     names: Iterable[str], params: Slice, backbones: Mapping[str, Path], trained: Iterable[Path]
 ) -> list[Attack]:
     """The attackers ``names``, each once for each of its trainings.
@@ -117,26 +116,27 @@ def attacks(
     checkpoints: dict[str, list[Path]] = {}
     for path in trained:
         checkpoints.setdefault(Paths.parse("attacker", path)["attacker"], []).append(path)
-    made = []
+    attacks = []
     for name in names:
         cls = discovery.load("attackers", name)
-        mine = checkpoints.get(name) or checkpoints.get(cls.trained_as, [])[:1] or [None]
-        for trial, checkpoint in enumerate(mine):
+        trials = checkpoints.get(name) or checkpoints.get(cls.trained_as, [])[:1] or [None]
+        for trial, checkpoint in enumerate(trials):
             attacker = params.build("attackers", name, backbones, checkpoint)
-            made.append(Attack(attacker, trial, checkpoint is None or bool(load_checkpoint(checkpoint)[1]["learned"])))
-    return made
+            learned = checkpoint is None or bool(load_checkpoint(checkpoint)[1]["learned"])
+            attacks.append(Attack(attacker, trial, learned))
+    return attacks
 
 
-def recognizers(judges: Iterable[str], params: Slice, backbones: Mapping[str, Path]) -> dict[str, Recognizer]:
+def build_recognizers(judges: Iterable[str], params: Slice, backbones: Mapping[str, Path]) -> dict[str, Recognizer]:
     """The embeddings of judges, by name."""
-    return {name: _embedding(params.build("judges", name, backbones)) for name in judges}
+    built = {name: params.build("judges", name, backbones) for name in judges}
+    return {
+        name: _remember(lambda images, judge=judge: np.asarray(judge.measure(images)["embedding"]))
+        for name, judge in built.items()
+    }
 
 
-def _embedding(judge: Judge) -> Recognizer:
-    return _Remembering(lambda images: np.asarray(judge.measure(images)["embedding"]))
-
-
-def attack(
+def run_attacks(
     attacks: Sequence[Attack], scenes: Mapping[str, Scene], clear: Mapping[str, Recognizer], far: float
 ) -> pd.DataFrame:
     """Every attack on the pictures that it is for.
@@ -151,7 +151,7 @@ def attack(
     - of an attacker who restores, for tested people: psnr, ssim and ``similarity`` (cosine, by the recognizer) to the
       probe's own original, and the same before the restoration (``before_...``).
     """
-    pixels = _Remembering(_pixels)
+    pixels = _remember(_measure_pixels)
     frames = [
         frame
         for each in attacks
@@ -164,8 +164,8 @@ def attack(
 
 def _select_recognizers(attacker: Attacker, clear: Mapping[str, Recognizer]) -> Mapping[str, Recognizer]:
     """The recognizers of an attack: its own, the clear ones, or both."""
-    own = {name: _Remembering(recognizer) for name, recognizer in attacker.recognizers().items()}
-    return {**own, **clear} if attacker.beside_clear or not own else own
+    trained = {name: _remember(recognizer) for name, recognizer in attacker.recognizers().items()}
+    return {**trained, **clear} if attacker.beside_clear or not trained else trained
 
 
 def _attack_once(
@@ -240,23 +240,20 @@ def _measure_distances(
     return measure_distances(probes, gallery)
 
 
-class _Remembering(Generic[Answer]):
-    """Asks about equal pictures once: the clear ones are the gallery of many attacks."""
+def _remember(compute: Callable[..., Answer]) -> Callable[..., Answer]:
+    """``compute``, called once for equal images: the unprotected ones are the gallery of many attacks."""
+    answers: dict[tuple[str, ...], Answer] = {}
 
-    def __init__(self, ask: Callable[..., Answer]):
-        self._ask, self._known = ask, {}
+    def look_up(*images: np.ndarray) -> Answer:
+        key = tuple(hashlib.sha256(np.ascontiguousarray(each).data).hexdigest() for each in images)
+        if key not in answers:
+            answers[key] = compute(*images)
+        return answers[key]
 
-    def __call__(self, *images: np.ndarray) -> Answer:
-        digest = hashlib.sha256()
-        for each in images:
-            digest.update(np.ascontiguousarray(each).data)
-        key = digest.digest()
-        if key not in self._known:
-            self._known[key] = self._ask(*images)
-        return self._known[key]
+    return look_up
 
 
-def _pixels(images: np.ndarray, clear: np.ndarray) -> dict[str, np.ndarray]:
+def _measure_pixels(images: np.ndarray, clear: np.ndarray) -> dict[str, np.ndarray]:
     """PSNR and SSIM, (N,) each."""
     measures = Pixels(NoParameters(), {}).measure(images, clear)
     return {name: measures[name] for name in ("psnr", "ssim")}
@@ -296,7 +293,7 @@ def share_identified(answers: pd.DataFrame) -> dict[str, float]:
     return (answers["rank"] == 1)[known].groupby(named[known]).mean().to_dict()
 
 
-def samples(attacks: Sequence[Attack], scenes: Mapping[str, Scene], count: int = 8) -> dict[str, np.ndarray]:
+def draw_samples(attacks: Sequence[Attack], scenes: Mapping[str, Scene], count: int = 8) -> dict[str, np.ndarray]:
     """Attacker -> the first clear, anonymized and restored faces below one another: uint8 (3 H, count W, 3)."""
     pictures = {}
     for each in attacks:

@@ -106,8 +106,9 @@ class AttackView:
 class Inspector:
     """The recognizer, and MTCNN as a second detector. Each is loaded at its first picture."""
 
-    def __init__(self) -> None:
-        self._judge: DlibFace | None = None
+    @cached_property
+    def _judge(self) -> DlibFace:
+        return DlibFace(DlibFace.Params(), {})
 
     @cached_property
     def _mtcnn(self) -> Mtcnn:
@@ -125,8 +126,6 @@ class Inspector:
 
     def embed(self, pictures: list[np.ndarray]) -> FaceEmbeddings:
         """The embeddings of aligned faces, uint8 (H, W, 3) each; the sizes may differ."""
-        if self._judge is None:
-            self._judge = DlibFace(DlibFace.Params(), {})
         found, chips = [], []
         for picture in pictures:
             quantities, chip = self._judge.chips(to_float(picture[None]))
@@ -167,7 +166,6 @@ class Inspector:
 
     def _describe(self, chips: list[np.ndarray]) -> np.ndarray:
         """By PyTorch in one batch if a method has imported it already; its import alone takes longer than 20 faces."""
-        assert self._judge is not None
         return self._judge.describe(chips) if "torch" in sys.modules else descriptors_by_dlib(chips)
 
 
@@ -192,12 +190,12 @@ def add_mirrored(pictures: list[np.ndarray]) -> list[np.ndarray]:
     return [*pictures, *(np.ascontiguousarray(picture[:, ::-1]) for picture in pictures)]
 
 
-def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def measure_distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Euclidean distances of embeddings, row by row: (N, D) and (N, D) -> (N,)."""
     return np.linalg.norm(first.astype(np.float64) - second, axis=-1)
 
 
-def psnr(picture: np.ndarray, original: np.ndarray) -> float:
+def compute_psnr(picture: np.ndarray, original: np.ndarray) -> float:
     """In dB, of two pictures uint8 (H, W, 3); infinite if they are equal (see judges/pixels.py)."""
     error = np.mean((picture.astype(np.float64) - original) ** 2, keepdims=True)
     return float(decibels(error).item())

@@ -95,7 +95,7 @@ class KeyAttacks:
 
     def _measure_attacks(self) -> dict[str, Any]:
         """Attack -> how often the person is found, and as a control another person (``another``)."""
-        rows = anonymization.subset(self._anonymized.select(), self._settings.pictures)
+        rows = anonymization.select_subset(self._anonymized.select(), self._settings.pictures)
         faces = self._anonymized.load(rows=rows)
         people = people_of(rows["identity"].to_numpy(), rows["source_id"].to_numpy())
         person = self._read_embeddings(rows["source_id"])
@@ -152,8 +152,8 @@ class KeyAttacks:
         }
         people = people_of(rows["identity"].to_numpy(), rows["source_id"].to_numpy())
         shuffled = np.random.default_rng(0).permutation(people)
-        values = {name: linkage(embeddings, people, self._draws) for name, embeddings in pictures.items()}
-        return values | {"shuffled": linkage(pictures["one_key"], shuffled, self._draws)}
+        values = {name: measure_linkage(embeddings, people, self._draws) for name, embeddings in pictures.items()}
+        return values | {"shuffled": measure_linkage(pictures["one_key"], shuffled, self._draws)}
 
     def _accept(self, embeddings: np.ndarray, person: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """1 where the judge accepts the embedding for the person, else 0, (N,); and the same for the other person."""
@@ -169,7 +169,7 @@ class KeyAttacks:
         return stack(self._measured.loc[list(ids), self._column])
 
 
-def linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> dict[str, Any]:
+def measure_linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> dict[str, Any]:
     """The share of (pair of one person, pair of two people) in which the former is nearer, and its interval.
 
     That is the area under the ROC curve: 1 if pictures of one person are always nearer, 0.5 by chance. ``embeddings``:

@@ -28,7 +28,7 @@ from masquerade.core.face_tables import FEATURES
 from masquerade.core.images import OK, REFUSED, FaceArchive, Faces
 from masquerade.judges import Judge
 from masquerade.methods import Method
-from masquerade.pipeline.anonymization import Refusal, apply_or_refuse, subset
+from masquerade.pipeline.anonymization import Refusal, apply_or_refuse, select_subset
 
 KEPT = ("id", "identity", "split", "status", "reason", "source_id", "method", "variant", "key_id", "seed", "attempt",
         "number", "fold", "pairs")  # fmt: skip
@@ -47,7 +47,7 @@ def measure(
     """Measure ``archive`` and write ``output``, which appears only when complete.
 
     ``parts``: splits, or groups of people of the train split; None: all of the archive. ``most``: at most so many faces
-    (`anonymization.subset`), 0 for all.
+    (`anonymization.select_subset`), 0 for all.
     ``source``: the archive with the sources of these pictures, which judges get as the reference. They are matched by
     ``source_id``, or by ``id`` if the index has no ``source_id``. None: these are originals. At most ``batch`` pictures
     (and as many references) are in memory at a time. PyTorch and OpenCV use
@@ -58,7 +58,7 @@ def measure(
     """
     faces = FaceArchive(archive)
     references = References(source) if source is not None else None
-    rows = subset(pd.concat([faces.select(part, status=None) for part in parts or [None]]).sort_index(), most)
+    rows = select_subset(pd.concat([faces.select(part, status=None) for part in parts or [None]]).sort_index(), most)
     measured = rows[rows["status"] == OK]
     values_of: dict[str, list[np.ndarray]] = {}
     side = None

@@ -18,12 +18,9 @@ from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
-from masquerade.faces.rendered import RenderedDataset
 from masquerade.params import matrix, paths
 from masquerade.params.matrix import Cell
 from masquerade.params.parameters import Parameters
@@ -74,17 +71,19 @@ def read_measurements(root: Path) -> tuple[str, Measurements]:
 
 
 class Plan:
-    """The work of ``parameters``. Archives of faces that are built below ``root`` give their own numbers of images."""
+    """The work of ``parameters``."""
 
-    def __init__(self, parameters: Parameters, root: Path, measurements: Measurements):
-        self.parameters, self.root, self.measurements = parameters, root, measurements
+    def __init__(self, parameters: Parameters, measurements: Measurements):
+        self.parameters, self.measurements = parameters, measurements
         # a dataset whose files are not placed counts as if they were
         every = [cell for cell in matrix.plan_cells(parameters, as_if_placed=True) if cell.runnable]
         self.imported = [cell for cell in every if cell.method in parameters.imported]
         self.cells = [cell for cell in every if cell.method not in parameters.imported]
         self.attackers = AttackerInputs(parameters, self.cells, paths.Paths(parameters.scale))
         names = sorted({cell.dataset for cell in every} | {parameters.matrix.train_on})
-        self.images = {name: self._count_images(name) for name in names}
+        datasets = {name: discovery.load("faces", name)(parameters.datasets[name]) for name in names}
+        self.images = {name: dataset.count(parameters.data_seed) or {} for name, dataset in datasets.items()}
+        """Dataset -> split -> number of faces; empty if only its files can give it."""
 
     def work(self) -> list[Work]:
         """Every row, in the order of the pipeline."""
@@ -99,7 +98,7 @@ class Plan:
 
     def _data(self) -> Iterator[Work]:
         for name, splits in self.images.items():
-            note = "" if splits else "the number of images is unknown before the archive is built"
+            note = "" if splits else "the number of images is unknown"
             if matrix.explain_absence(self.parameters, name):
                 note = note or "not placed: counted as if it were here"
             yield self._row("faces", name, 1, sum(splits.values()), "images", note)
@@ -174,46 +173,16 @@ class Plan:
     def _tested(self, cell: Cell) -> int:
         return self.images[cell.dataset].get("test", 0)
 
-    def _count_images(self, dataset: str) -> dict[str, int]:
-        """Split -> number of faces; empty if the dataset does not know it before its archive is built."""
-        index = self._read_index(dataset)
-        if index is not None:
-            return index["split"].value_counts().to_dict()
-        source = discovery.load("faces", dataset)(self.parameters.datasets[dataset])
-        return source.count(self.parameters.data_seed) or {}
-
-    def _read_index(self, dataset: str) -> pd.DataFrame | None:
-        """The usable faces of a built archive: ``split`` and ``identity``."""
-        file = self.root / paths.index(paths.Paths(self.parameters.scale).faces.format(dataset=dataset))
-        if not file.is_file():
-            return None
-        index = pd.read_parquet(file, columns=["split", "status", "identity"])
-        return index[index["status"] == "ok"]
-
     def _count_people_images(self, group: str) -> int:
         """The images of a group of people, about: its share of the train split."""
         train = self.images[self.parameters.matrix.train_on].get("train", 0)
         return round(train * getattr(self.parameters.people, group))
 
     def _count_attacker_images(self, cell: Cell) -> int:
-        """The images of their own people that the attackers of a cell anonymize, about; at most, if nobody knows."""
-        settings, images = (
-            self.parameters.informed.people_of(cell.method, cell.variant),
-            self._count_people_images("attackers"),
-        )
-        people = self._count_train_people() * self.parameters.people.attackers
-        if not people:
-            return min(images, settings.people * settings.pictures or images)
-        each = images / people
-        return round(min(settings.people or people, people) * min(settings.pictures or each, each))
-
-    def _count_train_people(self) -> int:
-        """The people of the train split; 0 if that is unknown before the archive is built."""
-        dataset = self.parameters.matrix.train_on
-        if (index := self._read_index(dataset)) is not None:
-            return index[index["split"] == "train"]["identity"].nunique()
-        source = discovery.load("faces", dataset)(self.parameters.datasets[dataset])
-        return source.params.identities.train if isinstance(source, RenderedDataset) else 0
+        """The images of their own people that the attackers of a cell anonymize: at most so many."""
+        settings = self.parameters.informed.people_of(cell.method, cell.variant)
+        images = self._count_people_images("attackers")
+        return min(images, settings.people * settings.pictures or images)
 
 
 def count_steps(block: Settings) -> int:

@@ -163,7 +163,7 @@ def record_sample(run: "Run", given: Namespace, method: "Method | None" = None) 
     """Record a sample of the faces and anonymized images of a program, and the statement of its method."""
     from masquerade.pipeline import anonymization
 
-    pictures = anonymization.sample(given.faces, given.outputs[0])
+    pictures = anonymization.draw_sample(given.faces, given.outputs[0])
     if pictures is not None:
         run.log_image("sample", pictures)
     if method is not None:

@@ -45,12 +45,12 @@ def recover_all(
         raise ProtocolError(
             f"{anonymized.metadata['method']} is not invertible and takes no key: there is nothing to attempt."
         )
-    rows = anonymization.subset(anonymized.select(), settings.pictures)
+    rows = anonymization.select_subset(anonymized.select(), settings.pictures)
     sources = originals.index.set_index("id", drop=False)
     seed, done = anonymized.metadata["seed"], 0
 
     def work(faces: Faces, source: Faces) -> Attempts:
-        return dict(tries(faces, source, method, seed, settings))
+        return dict(try_keys(faces, source, method, seed, settings))
 
     metadata = {name: value for name, value in anonymized.metadata.items() if name != "checksum"}
     with ArchiveWriter(output, metadata) as out:
@@ -72,7 +72,7 @@ def recover_all(
                 progress(done)
 
 
-def sample(originals: FaceArchive, attempts: FaceArchive, count: int = 6) -> np.ndarray | None:
+def draw_sample(originals: FaceArchive, attempts: FaceArchive, count: int = 6) -> np.ndarray | None:
     """One line for each face, with the original and each attempt: uint8 (H, W, 3). Returns None without attempts."""
     good = attempts.select()
     faces = good["source_id"].drop_duplicates().head(count)
@@ -88,7 +88,7 @@ def sample(originals: FaceArchive, attempts: FaceArchive, count: int = 6) -> np.
     return np.concatenate([line for line in lines if line.shape == lines[0].shape], axis=0)
 
 
-def tries(
+def try_keys(
     faces: Faces, source: Faces, method: Method, seed: int, settings: RecoverySettings
 ) -> Iterator[tuple[tuple[str, int], np.ndarray]]:
     """((attempt, number), pictures) of every attempt on the anonymized ``faces``, whose originals are ``source``."""
@@ -143,7 +143,7 @@ def _write(
     for (attempt, number), images in attempts.items():
         anonymization.check_protocol(images, faces, method)
         for image, row in zip(images, faces.index.to_dict("records"), strict=True):
-            reason = anonymization.fault(image, image, None)
+            reason = anonymization.find_fault(image, image, None)
             picture = None if reason else to_uint8(image)
             status = REFUSED if reason else OK
             out.add(picture, _row(row, attempt, number) | {"status": status, "reason": reason})

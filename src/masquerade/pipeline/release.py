@@ -129,7 +129,7 @@ class Anonymized:
     def _verdict(self, seen: Sequence[AttackView], references: np.ndarray) -> Row:
         """``seen``: the result at one or two sizes. ``references``: the originals, (N, 128). The nearest counts."""
         views = np.concatenate([one.embeddings for one in seen])
-        distance = float(inspection.distances(views[:, None], references[None]).min())
+        distance = float(inspection.measure_distances(views[:, None], references[None]).min())
         recognized = self._rule.threshold.recognizes(distance)
         refusal = {}
         if any(one.another for one in seen):
@@ -223,12 +223,12 @@ class Recovered:
 
     def _nearness(self, picture: np.ndarray, original: Original) -> Row:
         seen = self._judge.embed([picture, original.picture, original.detailed]).embeddings
-        distance = float(inspection.distances(seen[:1], seen[1:]).min())
+        distance = float(inspection.measure_distances(seen[:1], seen[1:]).min())
         return {
             "distance": f"{distance:.3f}",
             "threshold": f"{self._threshold.distance:.3f}",
             "recognized": YES if self._threshold.recognizes(distance) else NO,
-            "psnr": f"{inspection.psnr(picture, original.picture):.2f}",
+            "psnr": f"{inspection.compute_psnr(picture, original.picture):.2f}",
         }
 
 

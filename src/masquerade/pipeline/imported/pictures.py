@@ -226,7 +226,7 @@ def import_cell(
             "export-faces`, run the program on them, and import its results."
         )
     rows = archive.select(SPLIT, status=None)
-    refused = anonymization.refusals(rows)
+    refused = anonymization.list_refusals(rows)
     statement = {"imported": f"sha256:{knobs.sha256}", "program": source}
     results = _results(pictures, rows[~rows["id"].isin(refused.keys())], originals, knobs.near)
     about = {**about, "key_id": ""}

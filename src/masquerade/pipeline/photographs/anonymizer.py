@@ -186,7 +186,7 @@ class Anonymizer:
         of the picture says so; without a check a wrong key gives somebody else. Raises PictureError if the salt is
         lost or another method made the picture, and ParameterError for a method that recovers nothing with a key.
         """
-        folder = self._photograph(picture, "refuse", "none", single.texts(picture, salt))
+        folder = self._photograph(picture, "refuse", "none", single.read_texts(picture, salt))
         output = MemoryOutput()
         steps = self._recovering(folder, output, key, no_salt=salt == "")
         return single.read_recovered(self._process_in_memory(folder, steps).rows, output)
@@ -238,17 +238,17 @@ class Anonymizer:
         return PersonalKey(kind, key.encode(errors="surrogateescape") if isinstance(key, str) else key)
 
     def _photographs(self, source: Path | None, faces: Several, alignment: str = "ffhq") -> Folder:
-        return choosing.photographs_at(self._parameters, source, faces, alignment)
+        return choosing.open_photographs(self._parameters, source, faces, alignment)
 
     def _photograph(
         self, picture: Picture, faces: Several, alignment: str = "ffhq", stated: Mapping[str, str] | None = None
     ) -> Folder:
         """One photograph. ``stated``: texts in place of those of its file. Raises PictureError if it is none."""
-        path = single.path_of(picture)
+        path = single.find_path(picture)
         if path and stated is None:
             return self._photographs(path, faces, alignment)
         params = self._photographs(None, faces, alignment).params
-        return single.Photograph(params, single.pixels_of(picture, params.megapixels), stated or {})
+        return single.Photograph(params, single.read_pixels(picture, params.megapixels), stated or {})
 
     def _process_in_memory(self, folder: Folder, steps: Steps) -> Part:
         """The results of one photograph, of which nothing is written."""

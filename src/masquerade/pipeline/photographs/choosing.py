@@ -145,7 +145,7 @@ def check_choice(name: str, given: object, choices: Iterable[str | None]) -> Non
         raise ParameterError(f"{name} is {given!r}; it must be one of {', '.join(filter(None, choices))}.")
 
 
-def photographs_at(parameters: Parameters, path: Path | None, faces: str, alignment: str) -> Folder:
+def open_photographs(parameters: Parameters, path: Path | None, faces: str, alignment: str) -> Folder:
     """The photographs at ``path`` (None: none), with the limits of params.yaml. Nobody's identity is known."""
     if "folder" not in parameters.datasets:
         raise ParameterError(f"params.yaml has no block datasets.folder at scale {parameters.scale}.")

@@ -153,7 +153,7 @@ def find_originals(parameters: Parameters, pictures: Path, source: Path) -> dict
     Raises MasqueradeError if none is there.
     """
     names = {PurePosixPath(name).stem for name in names_below(pictures)}
-    photographs = choosing.photographs_at(parameters, source, faces="all", alignment="ffhq")
+    photographs = choosing.open_photographs(parameters, source, faces="all", alignment="ffhq")
     originals = release.find_originals(photographs, parameters.image.size, names)
     if not originals:
         raise MasqueradeError(f"{source} holds no original of these pictures. Name the folder that was anonymized.")

@@ -109,14 +109,14 @@ class Photograph(Folder):
     def photograph(self, name: str) -> np.ndarray:
         return self._pixels
 
-    def texts(self, name: str) -> dict[str, str]:
+    def read_texts(self, name: str) -> dict[str, str]:
         return self._stated
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[PhotographRecord]:
         yield from make_records(NAME, lambda: self._pixels, self.params, size, seed)
 
 
-def path_of(picture: Picture) -> Path | None:
+def find_path(picture: Picture) -> Path | None:
     """The file of a picture; None if it is in memory. Raises PictureError if there is no such file."""
     if not isinstance(picture, str | os.PathLike):
         return None
@@ -126,9 +126,9 @@ def path_of(picture: Picture) -> Path | None:
     return path
 
 
-def pixels_of(picture: Picture, megapixels: float) -> np.ndarray:
+def read_pixels(picture: Picture, megapixels: float) -> np.ndarray:
     """uint8 (H, W, 3), as `decoding.read` gives them. Raises PictureError for something else than a picture."""
-    path = path_of(picture)
+    path = find_path(picture)
     if path is None:
         return decoding.pixels(_image(picture), megapixels)
     return decoding.read(path, path.parent, megapixels)
@@ -152,7 +152,7 @@ def _image(picture: object) -> Image.Image:
     return Image.fromarray(picture)
 
 
-def texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
+def read_texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
     """What an anonymized picture says of itself, with ``salt`` in place of its own. None: its file says all.
 
     A check that belongs to another salt is left out.
