@@ -143,9 +143,9 @@ def _check_measurements(
 
 
 def write_features(
-    archive: FaceArchive, output: Path, method: Method, split: str, batch: int, facts: Mapping[str, object]
+    archive: FaceArchive, output: Path, method: Method, split: str, batch: int, metadata: Mapping[str, object]
 ) -> None:
-    """Write the features of every face of ``split``, NaN for a refused one. ``facts``: the cell, as plain JSON values.
+    """Write the features of every face of ``split``, NaN for a refused one. ``metadata``: the cell, as plain JSON values.
 
     Raises ProtocolError if the method gives no features, or features of a wrong type or shape.
     """
@@ -164,7 +164,7 @@ def write_features(
     columns = {
         FEATURES + name: np.stack([by_face[face] for face in faces_with_features]) for name, by_face in vectors.items()
     }
-    face_tables.write_table(table, output, columns, facts)
+    face_tables.write_table(table, output, columns, metadata)
 
 
 def _check_features(features: dict[str, np.ndarray], faces: Faces, method: Method) -> dict[str, np.ndarray]:
