@@ -145,7 +145,7 @@ def _check_measurements(
 def write_features(
     archive: FaceArchive, output: Path, method: Method, split: str, batch: int, metadata: Mapping[str, object]
 ) -> None:
-    """Write the features of every face of ``split``, NaN for a refused one. ``metadata``: the cell, as plain JSON values.
+    """Write the features of every face of ``split``, NaN for a refused one. ``metadata``: the cell.
 
     Raises ProtocolError if the method gives no features, or features of a wrong type or shape.
     """
