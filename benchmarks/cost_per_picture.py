@@ -22,7 +22,7 @@ from masquerade.core.settings import Settings
 from masquerade.methods import Method, Resources
 from masquerade.methods.latent import fakes
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.papers import printed_costs
+from masquerade.papers import reference
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters, build_training_params
 from masquerade.training.settings import TrainingJob
@@ -102,7 +102,7 @@ def rows(parameters: Parameters, folder: Path, count: int) -> list[list[str]]:
     index = untrained.archive.select("test").head(count)
     together = untrained.archive.load(rows=index)
     alone = [untrained.archive.load(rows=index.iloc[[row]]) for row in range(len(index))]
-    printed = {cost.method: cost for cost in printed_costs.load(ROOT / printed_costs.FILE)}
+    printed = {cost.method: cost for cost in reference.load_costs(ROOT / reference.COSTS)}
     for name, block in parameters.methods.items():
         cost = printed.get(name)
         variant = cost.variant if cost else next(iter(block.variants))
@@ -144,7 +144,7 @@ def main() -> None:
         "if there is no GPU and one thread; faces that are detected and aligned already, networks that are loaded, "
         "with the weights of one round of training.",
         table(("method", "one picture alone (s)", "a picture of all side by side (s)", "printed (s)"), measured),
-        *(f"`{cost.method}`: {cost.note}." for cost in printed_costs.load(ROOT / printed_costs.FILE) if cost.note),
+        *(f"`{cost.method}`: {cost.note}." for cost in reference.load_costs(ROOT / reference.COSTS) if cost.note),
     )
 
 

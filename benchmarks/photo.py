@@ -14,7 +14,7 @@ from pages import MACHINE, ROOT, table, write
 
 from masquerade.core import face_tables
 from masquerade.core.images import FaceArchive
-from masquerade.papers import latent_stand_ins
+from masquerade.papers import cautions
 from masquerade.params import loading
 from masquerade.params.paths import Paths
 
@@ -126,7 +126,7 @@ def by_attribute() -> Iterator[str]:
                 ]
             )  # fmt: skip
         head = ["faces", "number", "dlib distance, median", f"beyond {DISTANCE}", "found by HOG", "years of change"]
-        yield f"### {latent_stand_ins.mark_title(title, cell.partition('/')[0], STAND_INS)}"
+        yield f"### {cautions.mark_title(title, cell.partition('/')[0], STAND_INS)}"
         yield table([*head, "gender kept"], lines)
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from masquerade.papers.context import Context
+from masquerade.papers.measured import Results
 from masquerade.params.blocks import StandIns
 
 CONTEXT = Context(
@@ -56,6 +57,10 @@ CELLS = [
     cell("original", "control", number(1.0), number(0.0), tar(0.0)),
 ]
 SKIPPED = {("synthetic_hq", "other", "default"): "other is not built yet"}
+
+
+def results(cells=CELLS, skipped=SKIPPED, context=CONTEXT) -> Results:
+    return Results(cells, skipped, context)
 
 
 def written(folder: Path, text: str, name: str = "table1") -> Path:

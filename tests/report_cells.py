@@ -4,6 +4,7 @@ import numpy as np
 
 from masquerade.core.statistics import encode
 from masquerade.papers.context import Context
+from masquerade.papers.measured import Results
 from masquerade.params.blocks import StandIns
 
 CONTEXT = Context(
@@ -70,3 +71,7 @@ CLAIM = {
     "dataset": HQ, "measure": RE_ID, "greater": [{"method": "identitydp", "variant": "eps_100"}],
     "than": [{"method": "identitydp", "variant": "eps_6"}],
 }  # fmt: skip
+
+
+def results(cells=CELLS, skipped=SKIPPED, context=CONTEXT) -> Results:
+    return Results(cells, skipped, context)

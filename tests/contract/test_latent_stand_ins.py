@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from masquerade.methods import _inpainting
-from masquerade.papers import latent_stand_ins, reference
+from masquerade.papers import cautions, reference
 from masquerade.papers.declarations import Table
 from masquerade.papers.figure_declarations import Grid, Tradeoff
 from masquerade.params import loading
@@ -33,7 +33,7 @@ def test_at_photo_five_methods_are_stand_ins_and_at_mini_none():
 def test_every_title_of_a_stand_in_is_marked_and_the_note_says_what_runs(path):
     plain, marked = reference.load(path), reference.load(path, PHOTO)
     for (method, before), (_, after) in zip(titles(plain), titles(marked), strict=True):
-        assert (latent_stand_ins.MARK in after) == (method in PHOTO)
+        assert (cautions.STAND_IN in after) == (method in PHOTO)
         assert after.startswith(before)
     for method in {method for method, _ in titles(plain)} & set(PHOTO):
         assert PHOTO[method] in marked.note

@@ -11,8 +11,9 @@ import pytest
 
 from masquerade.core import annotations, discovery
 from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import claims, documents, printed_costs, reference, tables
+from masquerade.papers import claims, documents, reference, tables
 from masquerade.papers.context import Context
+from masquerade.papers.measured import Results
 from masquerade.params.blocks import PARAMS, StandIns
 from masquerade.params.model import build_model
 from masquerade.params.overlays import read_yaml
@@ -163,7 +164,8 @@ def test_the_sweep_over_epsilon_holds_one_kind_of_sensitivity():
 def test_every_row_can_be_written_in_latex(key):
     """pdflatex stops at letters outside ASCII."""
     stand_ins = StandIns(datasets={}, judges={})
-    assert documents.latex(tables.build(TABLES[key], [], {}, Context("paper", (0,), stand_ins, "abc1234"))).isascii()
+    results = Results([], {}, Context("paper", (0,), stand_ins, "abc1234"))
+    assert documents.latex(tables.build(TABLES[key], results)).isascii()
 
 
 @pytest.mark.parametrize("key", [key for key, item in ITEMS.items() if item.paper != "attackers"])
@@ -295,7 +297,7 @@ def test_markers_of_the_curves_repeat_the_printed_tables():
 
 
 def test_every_printed_cost_is_of_a_variant_that_is_measured():
-    costs = printed_costs.load(FOLDER / "costs.yaml")
+    costs = reference.load_costs(FOLDER / "costs.yaml")
     assert [(cost.method, cost.printed.text, cost.device) for cost in costs] == [
         ("identitydp", "0.329", "NVIDIA GTX 1080 Ti")
     ]
@@ -306,10 +308,10 @@ def test_a_mistake_in_a_printed_cost_is_named(tmp_path):
     path = tmp_path / "costs.yaml"
     path.write_text("- {paper: falco, methud: falco, variant: m_0, printed: 1, device: GPU, source: section 4}")
     with pytest.raises(ReferenceFileError, match=r"costs\.yaml: .*methud'. Did you mean 'method'"):
-        printed_costs.load(path)
+        reference.load_costs(path)
     path.write_text("paper: falco")
     with pytest.raises(ReferenceFileError, match="must be a list of printed times"):
-        printed_costs.load(path)
+        reference.load_costs(path)
 
 
 def test_reading_the_reference_loads_neither_torch_nor_matplotlib():

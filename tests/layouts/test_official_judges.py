@@ -20,7 +20,7 @@ from masquerade.judges import detectors
 from masquerade.metrics import Evidence
 from masquerade.networks import lpips as networks_lpips
 from masquerade.networks import mobile_embedder
-from masquerade.papers import judges_in_training
+from masquerade.papers import cautions
 
 NAMES = [name for name in discovery.list_names("judges") if discovery.load("judges", name).assets]
 SEEDS = {"facenet_casia": 1}
@@ -322,15 +322,15 @@ def test_peaks_at_the_border_are_not_moved():
 
 def test_network_of_the_losses_counts_as_seen_in_training():
     pairs = [(name, "falco", "FALCO") for name in ("arcface", "adaface", "facenet_casia")]
-    assert judges_in_training.sentence(pairs, "table") == "Judges seen in training: `arcface` by FALCO."
-    assert judges_in_training.sentence([("arcface", "blackout", "black")], "table").startswith("No judge of this table")
+    assert cautions.describe_judges(pairs, "table") == "Judges seen in training: `arcface` by FALCO."
+    assert cautions.describe_judges([("arcface", "blackout", "black")], "table").startswith("No judge of this table")
 
 
 def test_network_of_lpips_in_a_loss_counts_as_seen_in_training():
     """AlexNet is in the losses of iFADIT, RiDDLE and the inversion, and so in FALCO's, which needs the inversion."""
     pairs = [("lpips", name, name) for name in ("ifadit", "riddle", "falco", "identitydp", "fit", "original")]
     pairs += [("mobilenet_v2", "ifadit", "ifadit")]
-    assert judges_in_training.sentence(pairs, "table") == (
+    assert cautions.describe_judges(pairs, "table") == (
         "Judges seen in training: `lpips` (its network is in a loss) by falco, ifadit, riddle."
     )
 
@@ -338,10 +338,10 @@ def test_network_of_lpips_in_a_loss_counts_as_seen_in_training():
 def test_judge_that_labeled_the_faces_counts_as_seen_in_training():
     """The landmark network of iFADIT's losses learns dlib's landmarks of photographs. Drawn faces have exact ones."""
     pairs = [("dlib_face", "ifadit", "iFADIT"), ("dlib_face", "riddle", "RiDDLE"), ("mtcnn", "ifadit", "iFADIT")]
-    assert judges_in_training.sentence(pairs, "table", ["celeba_hq", "lfw"]) == (
+    assert cautions.describe_judges(pairs, "table", ["celeba_hq", "lfw"]) == (
         "Judges seen in training: `dlib_face` (teacher of a network in a loss) by iFADIT."
     )
-    assert judges_in_training.sentence(pairs, "table", ["synthetic_hq"]).startswith("No judge of this table")
+    assert cautions.describe_judges(pairs, "table", ["synthetic_hq"]).startswith("No judge of this table")
 
 
 def test_losses_and_teachers_that_are_declared_exist():

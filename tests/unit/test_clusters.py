@@ -58,12 +58,12 @@ class TestSilhouette:
     def test_silhouette_equals_the_value_worked_by_hand(self):
         """On a line at 0, 1 | 4, 6: (b - a) / max for each, a within and b to the others."""
         by_hand = [(5 - 1) / 5, (4 - 1) / 4, (3.5 - 2) / 3.5, (5.5 - 2) / 5.5]
-        silhouette = clusters.silhouette(np.array([[0.0], [1], [4], [6]]), np.array(["a", "a", "b", "b"]))
+        silhouette = clusters.score_silhouette(np.array([[0.0], [1], [4], [6]]), np.array(["a", "a", "b", "b"]))
         assert silhouette == pytest.approx(np.mean(by_hand))
 
     @pytest.mark.parametrize("labels", [["a", "a", "a"], ["a", "b", "c"]])
     def test_silhouette_is_none_for_one_label_or_one_label_per_face(self, labels):
-        assert clusters.silhouette(np.zeros((len(labels), 2)), np.array(labels)) is None
+        assert clusters.score_silhouette(np.zeros((len(labels), 2)), np.array(labels)) is None
 
     def test_silhouette_is_computed_from_the_features_and_not_from_the_picture(self, tmp_path):
         """In two dimensions t-SNE separates the faces far better than the features do."""
@@ -71,14 +71,14 @@ class TestSilhouette:
         faces, labels = clusters.select_faces(figure.panels[1], cells[0][0])
         own = clusters._vectors(faces, "gender")
         score = clusters._scores(figure.panels[1], cells, "gender")
-        assert score == f"{clusters.silhouette(own, labels):.2f}"
-        assert clusters.silhouette(clusters.project(own), labels) != pytest.approx(float(score), abs=0.01)
+        assert score == f"{clusters.score_silhouette(own, labels):.2f}"
+        assert clusters.score_silhouette(clusters.project(own), labels) != pytest.approx(float(score), abs=0.01)
 
 
 class TestFigure:
     def draw(self, folder, name, cells, skipped=()):
         outputs = [folder / f"{name}.{ending}" for ending in figure_declarations.Clusters.endings]
-        clusters.clusters(declared(folder), cells, dict(skipped), CONTEXT, outputs)
+        clusters.draw(declared(folder), cells, dict(skipped), CONTEXT, outputs)
         return [path.read_bytes() for path in outputs]
 
     def test_the_same_features_give_the_same_bytes(self, tmp_path):
@@ -90,7 +90,7 @@ class TestFigure:
     def test_panel_shows_the_number_of_faces_and_the_silhouettes(self, tmp_path, monkeypatch):
         drawn = []
         monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
-        clusters.clusters(declared(tmp_path), [cell()], {}, CONTEXT, [])
+        clusters.draw(declared(tmp_path), [cell()], {}, CONTEXT, [])
         identity, gender = (ax.get_xlabel() for ax in drawn[0].axes[:2])
         assert "of 18 faces" in identity
         assert "of 24 faces" in gender
@@ -105,7 +105,7 @@ class TestFigure:
         rows["features.gender"] = [np.zeros(5, np.float32)] * len(rows)
         drawn = []
         monkeypatch.setattr(clusters.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
-        clusters.clusters(declared(tmp_path), [(rows, metadata)], {}, CONTEXT, [])
+        clusters.draw(declared(tmp_path), [(rows, metadata)], {}, CONTEXT, [])
         panel = drawn[0].axes[1]
         assert panel.texts[0].get_text() == "all faces have the same feature"
         assert panel.get_xlabel().startswith("silhouette 0.00 of 24 faces")

@@ -13,7 +13,7 @@ from PIL import Image
 from masquerade.cli import main
 from masquerade.core.errors import ArchiveError, ParameterError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
-from masquerade.papers import imported_rows, judges_in_training, reference
+from masquerade.papers import cautions, reference
 from masquerade.params import loading, matrix
 from masquerade.params.blocks import ImportedMethod, ImportedSet, StandIns
 from masquerade.pipeline.imported import pictures, recognized, registry
@@ -319,25 +319,25 @@ def test_imported_method_fills_the_row_of_the_paper_and_adds_no_second_row():
     renamed = {"deepprivacy": "deepprivacy_official"}  # as in a paper whose method has no module here
     rows = tuple(row.model_copy(update={"method": renamed.get(row.method, row.method)}) for row in table.rows)
     table = table.model_copy(update={"rows": rows})
-    assert imported_rows.add(table, IMPORTED, STAND_INS) == table
+    assert reference.add_imported_rows(table, IMPORTED, STAND_INS) == table
 
 
 def test_imported_method_without_a_row_gets_a_new_row():
     table = reference.load(ROOT / "reference" / "falco" / "table1.yaml")
     block = IMPORTED["deepprivacy_official"]
     other = {"theirs": block.model_copy(update={"title": "Theirs"})}
-    seated = imported_rows.add(table, other, STAND_INS)
+    seated = reference.add_imported_rows(table, other, STAND_INS)
     assert seated.rows[:-1] == table.rows
     assert (seated.rows[-1].title, seated.rows[-1].method, seated.rows[-1].printed) == ("Theirs", "theirs", ())
     assert ("celeba_hq", "theirs", "default") in reference.needs(seated)
     elsewhere = StandIns(datasets={"celeba_hq": "synthetic_wild"}, judges={})
-    assert imported_rows.add(table, other, elsewhere) == table
+    assert reference.add_imported_rows(table, other, elsewhere) == table
 
 
 def test_table_notes_that_the_training_data_of_an_imported_method_is_unknown():
-    note = judges_in_training.unknown([("identitydp", "IdentityDP"), ("deepprivacy_official", "DeepPrivacy [16]")])
+    note = cautions.name_unknown_trainings([("identitydp", "IdentityDP"), ("deepprivacy_official", "DeepPrivacy [16]")])
     assert note == "What DeepPrivacy [16] saw in training is not known here."
-    assert judges_in_training.unknown([("identitydp", "IdentityDP")]) == ""
+    assert cautions.name_unknown_trainings([("identitydp", "IdentityDP")]) == ""
 
 
 def test_import_commands_lead_from_faces_to_a_cell(repository, faces, theirs, tmp_path, capsys):

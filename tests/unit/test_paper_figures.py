@@ -1,7 +1,6 @@
 """Figures: the same inputs give the same bytes, and a missing number or image has its reason."""
 
-import csv
-import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +13,11 @@ from PIL import Image
 
 from masquerade.core import canvas
 from masquerade.core.errors import ArchiveError, ReferenceFileError
+from masquerade.core.files import parse_csv
 from masquerade.core.images import ArchiveWriter, FaceArchive
-from masquerade.papers import (
-    face_selection,
-    figure_declarations,
-    figures,
-    reference,
-    tables,
-    tradeoffs,
-)
+from masquerade.papers import curves, grids, reference, tables, tradeoffs
 from masquerade.params.matrix import Cell
-from paper_cells import CELLS, CONTEXT, CURVES, SKIPPED, TABLE, cell, number, tar, written
+from paper_cells import CELLS, CONTEXT, CURVES, SKIPPED, TABLE, cell, number, results, tar, written
 
 GRID = """
 kind: grid
@@ -47,9 +40,9 @@ SWEEP = [
 ]
 
 
-def archive(folder: Path, name: str, shade: int, refused: str = "", **facts) -> FaceArchive:
+def archive(folder: Path, name: str, shade: int, refused: str = "", **metadata) -> FaceArchive:
     """Six faces of three people, every picture one gray."""
-    with ArchiveWriter(folder / f"{name}.zip", facts) as writer:
+    with ArchiveWriter(folder / f"{name}.zip", metadata) as writer:
         for i in range(6):
             row = {"id": f"f{i}", "source_id": f"f{i}", "identity": f"p{i // 2}", "split": "test"}
             if row["id"] == refused:
@@ -66,7 +59,7 @@ def measured(path: Path, embeddings: dict) -> Path:
 
 
 @pytest.fixture
-def pictures(tmp_path):
+def images(tmp_path):
     source = archive(tmp_path, "source", 255)
     derived = [
         archive(tmp_path, f"{e}-{s}", 10 * e + s, "f2" if e == 6 else "", method="ours", variant=f"eps_{e}", seed=s,
@@ -76,64 +69,60 @@ def pictures(tmp_path):
     return source, derived
 
 
-@pytest.fixture
-def table(tmp_path):
-    return reference.load(written(tmp_path, TABLE))
-
-
-@pytest.fixture
-def result(table):
-    return tables.build(table, CELLS, SKIPPED, CONTEXT)
-
-
 class TestCurves:
+    def load(self, tmp_path, text=CURVES):
+        return reference.load(written(tmp_path, text, "figure4"))
+
     def draw(self, tmp_path, name, cells=SWEEP):
-        outputs = [tmp_path / f"{name}.{ending}" for ending in figure_declarations.Curves.endings]
-        figures.curves(reference.load(written(tmp_path, CURVES, "figure4")), cells, {}, CONTEXT, outputs)
+        figure = self.load(tmp_path)
+        outputs = [tmp_path / f"{name}.{ending}" for ending in figure.endings]
+        curves.draw(figure, results(cells, {}), outputs)
         return [path.read_bytes() for path in outputs]
 
     def test_the_same_inputs_give_the_same_bytes(self, tmp_path):
         first = self.draw(tmp_path, "a")
         assert first == self.draw(tmp_path, "b")
         assert all(len(data) > 5000 for data in first)
-        assert first != self.draw(tmp_path, "c", SWEEP[:4])
+        assert all(self.draw(tmp_path, "empty", []))
 
-    def test_points_are_sorted_by_the_stated_fact(self, tmp_path):
-        figure = reference.load(written(tmp_path, CURVES, "figure4"))
-        places = figures._places(figure, figures.Cells(SWEEP), CONTEXT)
-        assert [x for x, _ in places] == [6.0, 100.0, 800.0]
+    def test_points_are_placed_by_the_stated_fact_or_by_a_metric(self, tmp_path):
+        figure = self.load(tmp_path)
+        assert [x for x, _ in curves.find_places(figure, results(SWEEP))] == [6.0, 100.0, 800.0]
+        x = "x: {metric: psr, judge: {name: Azure Face, role: azure}}\nscale: linear"
+        figure = self.load(tmp_path, CURVES.replace("fact: epsilon", x))
+        places = curves.find_places(figure, results(SWEEP))
+        assert [key[2] for _, key in places] == ["eps_800", "eps_100", "eps_6"]
+        assert [x for x, _ in places] == pytest.approx([0.205, 0.905, 0.999])
+        assert curves.label_axis(figure, places, results(SWEEP)) == "Privacy budget (here by dlib_face)"
 
-    def test_the_note_counts_the_pictures_of_each_curve_if_they_differ(self, tmp_path):
-        figure = reference.load(written(tmp_path, CURVES, "figure4"))
-        cells, places = figures.Cells(SWEEP), figures._places(figure, figures.Cells(SWEEP), CONTEXT)
-        each = [cells.measure(key, figure.panels[0].curves[0], CONTEXT).of for _, key in places]
-        assert figures._count_images(figure, places, cells, CONTEXT) == f"Each point is over {each[0]} faces. "
-        tried = [tree | {"attempts": {"wrong": {"psr": {"dlib_face": number(0.5, 48, 48)}}}} for tree in SWEEP]
-        text = CURVES.replace("metric: none,", "metric: psr, judge: {name: Azure Face, role: azure}, attempt: wrong,")
-        figure = reference.load(written(tmp_path, text, "figure4"))
-        assert figures._count_images(figure, places, figures.Cells(tried), CONTEXT) == (
-            f"Pictures behind a point: {each[0]} (Azure), 96 (absent). "
-        )
-        assert figures._count_images(figure, [], cells, CONTEXT) == "Nothing was measured. "
+    @pytest.mark.parametrize("axis", ["axis: Privacy budget", "fact: epsilon\nx: {metric: psr}\naxis: Privacy budget"])
+    def test_curves_have_one_x_axis(self, tmp_path, axis):
+        with pytest.raises(ReferenceFileError, match="either a 'fact' of the statement or a metric"):
+            self.load(tmp_path, CURVES.replace("fact: epsilon\naxis: Privacy budget", axis))
+
+    def test_the_note_counts_the_images_of_each_curve_if_they_differ(self, tmp_path):
+        azure, absent = self.load(tmp_path).panels[0].curves
+        run = results(SWEEP)
+        key = ("synthetic_hq", "ours", "eps_6")
+        measured = {azure: [run.measure(key, azure)], absent: [run.measure(key, absent)]}
+        assert curves.describe_counts(measured) == "Each point is over 20 faces. "
+        measured[absent] = [replace(measured[azure][0], of=96)]
+        assert curves.describe_counts(measured) == "Pictures behind a point: 20 (Azure), 96 (absent). "
+        assert curves.describe_counts({azure: []}) == "Nothing was measured. "
 
     def test_a_printed_threshold_is_a_line_at_its_height(self, tmp_path):
         text = CURVES.replace("printed: false}", "printed: false, threshold: {printed: 0.6, source: Table 1}}")
-        [_, curve] = reference.load(written(tmp_path, text, "figure4")).panels[0].curves
         ax = Figure().add_subplot()
-        figures._threshold(ax, curve, curve.threshold, "red", 1)
+        curves.draw_threshold(ax, self.load(tmp_path, text).panels[0].curves[1], "red", 1)
         [line] = ax.get_lines()
         assert list(line.get_ydata()) == [0.6, 0.6]
         assert line.get_label() == "absent, threshold 0.6, printed (Table 1)"
         with pytest.raises(ReferenceFileError, match="threshold"):
-            reference.load(written(tmp_path, text.replace("printed: 0.6", "printed: null"), "figure4"))
-
-    def test_a_figure_without_any_number_is_still_drawn(self, tmp_path):
-        assert all(self.draw(tmp_path, "empty", []))
+            self.load(tmp_path, text.replace("printed: 0.6", "printed: null"))
 
     def test_percentages_are_fractions(self, tmp_path):
-        figure = reference.load(written(tmp_path, CURVES, "figure4"))
-        assert figure.panels[0].curves[0].markers[0].printed.value == pytest.approx(0.97367)
-        assert figure.panels[0].curves[0].markers[0].printed.text == "97.367%"
+        printed = self.load(tmp_path).panels[0].curves[0].markers[0].printed
+        assert (printed.value, printed.text) == (pytest.approx(0.97367), "97.367%")
 
 
 TRADEOFF = """
@@ -170,68 +159,70 @@ ATTACKED = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def drawings(monkeypatch):
+    """The drawings that are saved from now on, and no files."""
+    saved = []
+    monkeypatch.setattr(canvas, "save_drawing", lambda drawing, *_, **__: saved.append(drawing))
+    return saved
+
+
+def read_notes(drawing) -> str:
+    texts = [text for part in (drawing, *drawing.axes) for text in part.texts]
+    return " ".join(" ".join(text.get_text().split()) for text in texts)
+
+
 class TestTradeoffs:
-    def figure(self, tmp_path, text=TRADEOFF):
-        return reference.load(written(tmp_path, text, "tradeoff"))
+    @pytest.fixture
+    def figure(self, tmp_path):
+        return reference.load(written(tmp_path, TRADEOFF, "tradeoff"))
 
-    def points(self, tmp_path):
-        return tradeoffs._points(self.figure(tmp_path), figures.Cells(ATTACKED), SKIPPED, CONTEXT)
-
-    def drawn(self, tmp_path, monkeypatch, cells):
-        drawings = []
-        monkeypatch.setattr(tradeoffs.canvas, "save_drawing", lambda drawing, *_, **__: drawings.append(drawing))
-        tradeoffs.tradeoff(self.figure(tmp_path), cells, SKIPPED, CONTEXT, [])
-        return drawings[0]
-
-    def test_the_same_inputs_give_the_same_bytes(self, tmp_path):
-        files = [[tmp_path / f"{name}.{ending}" for ending in figure_declarations.Tradeoff.endings] for name in "ab"]
+    def test_the_same_inputs_give_the_same_bytes(self, figure, tmp_path):
+        files = [[tmp_path / f"{name}.{ending}" for ending in figure.endings] for name in "ab"]
         for outputs in files:
-            tradeoffs.tradeoff(self.figure(tmp_path), ATTACKED, SKIPPED, CONTEXT, outputs)
+            tradeoffs.draw(figure, results(ATTACKED), outputs)
         assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
 
-    def test_methods_and_controls_are_needed(self, tmp_path):
-        needed = reference.needs(self.figure(tmp_path))
-        assert [method for _, method, _ in needed] == ["weak", "strong", "useless", "silent", "other", "original"]
-        assert reference.list_attempts(self.figure(tmp_path)) == []
+    def test_methods_and_controls_are_needed(self, figure):
+        needed = [method for _, method, _ in reference.needs(figure)]
+        assert needed == ["weak", "strong", "useless", "silent", "other", "original"]
+        assert reference.list_attempts(figure) == []
 
     def test_a_point_has_one_variant(self, tmp_path):
         text = TRADEOFF.replace("method: weak, variant: default", "method: weak, variant: eps_*")
         with pytest.raises(ReferenceFileError, match="'Weak' is one point: its 'variant' is a name and no pattern"):
-            self.figure(tmp_path, text)
+            reference.load(written(tmp_path, text, "tradeoff"))
 
-    def test_a_method_without_both_numbers_is_left_out_with_its_reason(self, tmp_path, monkeypatch):
-        points, reasons, over = self.points(tmp_path)
-        assert [(point.title, point.control) for point in points] == [
-            ("Weak", False), ("Strong", False), ("Useless", False), ("Original", True),
+    def test_a_method_without_both_numbers_is_left_out_with_its_reason(self, figure, drawings):
+        points, reasons = tradeoffs.find_points(figure, results(ATTACKED))
+        assert [(point.title, point.control, point.images) for point in points] == [
+            ("Weak", False, 10), ("Strong", False, 10), ("Useless", False, 10), ("Original", True, 10),
         ]  # fmt: skip
         assert reasons == {"Silent": "not a number", "Other": "other is not built yet"}
-        notes = self.drawn(tmp_path, monkeypatch, ATTACKED).axes[-1].texts[0].get_text().replace("\n", " ")
-        assert "2 of 6 are left out, without both numbers: Silent (not a number); Other (other is not" in notes
-        assert over == (10,)
+        for cells in (ATTACKED, []):
+            tradeoffs.draw(figure, results(cells), [])
+        left_out = "2 of 6 are left out, without both numbers: Silent (not a number); Other (other is not built yet)."
+        assert left_out in read_notes(drawings[0])
+        assert "Nothing was measured." in read_notes(drawings[1])
 
-    def test_the_front_has_every_method_that_no_other_beats_in_both(self, tmp_path):
-        points, _, _ = self.points(tmp_path)
-        assert [point.title for point in tradeoffs.front(self.figure(tmp_path), points)] == ["Weak", "Strong"]
+    def test_the_front_has_every_method_that_no_other_beats_in_both(self, figure):
+        points, _ = tradeoffs.find_points(figure, results(ATTACKED))
+        assert [point.title for point in tradeoffs.find_front(figure, points)] == ["Weak", "Strong"]
 
-    def test_better_is_up_and_right_and_a_hollow_point_is_joined_to_its_filled_one(self, tmp_path, monkeypatch):
-        ax = self.drawn(tmp_path, monkeypatch, ATTACKED).axes[0]
-        assert ax.xaxis_inverted()
-        assert ax.yaxis_inverted()
+    def test_better_is_up_and_right_and_a_hollow_point_is_joined_to_its_filled_one(self, figure, drawings):
+        tradeoffs.draw(figure, results(ATTACKED), [])
+        ax = drawings[0].axes[0]
+        assert (ax.xaxis_inverted(), ax.yaxis_inverted()) == (True, True)
         hollow = [line.get_xydata()[0].tolist() for line in ax.lines if line.get_markerfacecolor() == "white"]
         assert hollow == [[0.04, 0.1], [0.06, 0.1], [0.03, 1.0]]
-        joined = [line.get_xydata().tolist() for line in ax.lines]
-        assert [[0.04, 0.9], [0.04, 0.1]] in joined
-
-    def test_a_figure_without_any_number_is_still_drawn(self, tmp_path, monkeypatch):
-        notes = self.drawn(tmp_path, monkeypatch, []).axes[-1].texts[0].get_text()
-        assert notes.startswith("Nothing was measured.")
+        assert [[0.04, 0.9], [0.04, 0.1]] in [line.get_xydata().tolist() for line in ax.lines]
 
     def test_labels_stand_apart_beside_the_plot_in_the_order_of_their_points(self):
         ax = Figure(figsize=(8, 5)).add_subplot()
         numbers = np.random.default_rng(0).normal(size=(22, 2)).round(1)
         points = [tradeoffs.Point(str(y), False, x, y, (x, x), (y, y), None, 1) for x, y in numbers]
         ax.plot(*numbers.T)
-        tradeoffs._labels(ax, points, ["black"] * 22)
+        tradeoffs.draw_labels(ax, points, ["black"] * 22)
         labels = sorted((text.xyann[1], float(text.get_text())) for text in ax.texts)
         assert [height for _, height in labels] == sorted(numbers[:, 1])
         assert min(np.diff([place for place, _ in labels])) >= tradeoffs.ROW - 1e-9
@@ -239,105 +230,85 @@ class TestTradeoffs:
         assert labels[-1][0] <= 1
 
 
+def place_tile(pixels, row, column):
+    """The pixels of one tile of a grid, 192 screen pixels wide, with gaps of 6 below a head of 42."""
+    top, left = 42 + row * 198, 6 + column * 198
+    return pixels[top : top + 192, left : left + 192]
+
+
 class TestGrids:
-    def test_grid_is_repeatable_and_has_whole_pixels(self, tmp_path, pictures):
-        figure = reference.load(written(tmp_path, GRID, "figure6"))
+    @pytest.fixture
+    def figure(self, tmp_path):
+        return reference.load(written(tmp_path, GRID, "figure6"))
+
+    def test_grid_is_repeatable_and_has_whole_pixels(self, figure, tmp_path, images):
         files = [[tmp_path / f"{name}.{ending}" for ending in figure.endings] for name in "ab"]
         for outputs in files:
-            figures.grid(figure, figures.GridArchives(*pictures), SKIPPED, CONTEXT, outputs)
+            grids.draw(figure, grids.GridArchives(*images), SKIPPED, CONTEXT, outputs)
         assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
         pixels = np.asarray(Image.open(files[0][0]).convert("L"))
-        tile, gap, head = 192, 6, 42  # 6 screen pixels for each of the 32 pixels of a picture
         for row, column, shade in [(0, 0, 255), (0, 1, 60), (0, 2, 100), (1, 2, 100)]:
-            top, left = head + row * (tile + gap), gap + column * (tile + gap)
-            assert (pixels[top : top + tile, left : left + tile] == shade).all()
-        refused = pixels[head + tile + gap :, gap + tile + gap :][:tile, :tile]
+            assert (place_tile(pixels, row, column) == shade).all()
+        refused = place_tile(pixels, 1, 1)
         assert np.median(refused) == 228
         assert refused.min() < 100
 
-    def test_no_image_of_a_private_dataset_is_drawn_and_the_notes_say_why(self, tmp_path, pictures, monkeypatch):
-        drawn = []
-        monkeypatch.setattr(figures.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
-        figure = reference.load(written(tmp_path, GRID, "figure6"))
+    def test_no_image_of_a_private_dataset_is_drawn_and_the_notes_say_why(self, figure, images, drawings):
         for private in (False, True):
-            figures.grid(figure, figures.GridArchives(*pictures, private=private), SKIPPED, CONTEXT, [])
-        assert [sum(len(ax.images) for ax in drawing.axes) > 0 for drawing in drawn] == [True, False]
-        assert "No image of" in " ".join(text.get_text() for text in drawn[1].texts)
+            grids.draw(figure, grids.GridArchives(*images, private=private), SKIPPED, CONTEXT, [])
+        assert [sum(len(ax.images) for ax in drawing.axes) > 0 for drawing in drawings] == [True, False]
+        assert "No image of" in read_notes(drawings[1])
 
-    def test_a_column_without_any_picture_is_named_in_the_notes_with_its_reason(self, tmp_path, pictures, monkeypatch):
-        drawn = []
-        monkeypatch.setattr(figures.canvas, "save_drawing", lambda drawing, *_, **__: drawn.append(drawing))
-        figures.grid(
-            reference.load(written(tmp_path, GRID, "figure6")), figures.GridArchives(*pictures), SKIPPED, CONTEXT, []
-        )
-        titles = [ax.get_title() for ax in drawn[0].axes if ax.get_title()]
-        assert titles == ["original", "e = 6", "e = 10"]
-        notes = " ".join(" ".join(text.get_text().split()) for text in drawn[0].texts)
-        assert "Left out: Other (other is not built yet)." in notes
-
-    def test_columns_are_ordered_by_their_fact_and_a_missing_one_has_its_reason(self, tmp_path, pictures):
-        figure = reference.load(written(tmp_path, GRID, "figure6"))
-        columns = figures._columns(figure, face_selection.by_variant(pictures[1]), SKIPPED, CONTEXT, {})
-        assert [(title, key, reason) for title, key, _, reason in columns] == [
+    def test_columns_are_ordered_by_their_fact_and_a_missing_one_is_in_the_notes(self, figure, images, drawings):
+        columns = grids.list_columns(figure, grids.group_by_variant(images[1]), {}, SKIPPED, CONTEXT)
+        assert [(column.title, column.key, column.reason) for column in columns] == [
             ("e = 6", ("ours", "eps_6"), ""), ("e = 10", ("ours", "eps_10"), ""),
             ("Other", ("other", "default"), "other is not built yet"),
         ]  # fmt: skip
+        grids.draw(figure, grids.GridArchives(*images), SKIPPED, CONTEXT, [])
+        assert [ax.get_title() for ax in drawings[0].axes if ax.get_title()] == ["original", "e = 6", "e = 10"]
+        assert "Left out: Other (other is not built yet)." in read_notes(drawings[0])
 
-    def test_without_distances_the_first_face_of_each_person_is_shown(self, tmp_path, pictures):
-        figure = reference.load(written(tmp_path, GRID.replace("closest_to_mean", "first"), "figure7"))
-        assert face_selection.faces(figure, pictures[0], None) == ["f0", "f2"]
-
-    def test_faces_closest_to_the_mean_are_shown_one_a_person(self, tmp_path, pictures):
-        figure = reference.load(written(tmp_path, GRID, "figure6"))
+    def test_faces_are_the_first_or_closest_to_the_mean_one_a_person(self, figure, tmp_path, images):
+        first = reference.load(written(tmp_path, GRID.replace("closest_to_mean", "first"), "figure7"))
+        assert grids.select_faces(first, images[0], None) == ["f0", "f2"]
         apart = self.distances({"f0": 1.0, "f1": 2.1, "f2": 2.0, "f3": 3.0, "f4": 1.8, "f5": np.nan})  # mean 1.98
-        assert face_selection.faces(figure, pictures[0], apart) == ["f2", "f1"]
+        assert grids.select_faces(figure, images[0], apart) == ["f2", "f1"]
+        with pytest.raises(ArchiveError, match="holds no test face for paper/figure6"):
+            grids.select_faces(figure, images[0], self.distances(dict.fromkeys(["f0", "f1"], np.nan)))
 
     def test_distances_are_euclidean_between_each_original_and_its_draw(self, tmp_path):
         source = measured(tmp_path / "source.parquet", {"a": [0.0, 0.0], "b": [1.0, 0.0]})
-        derived = measured(tmp_path / "derived.parquet", {"b": [1.0, 2.0], "a": [3.0, 4.0], "c": None})
+        derived = {Cell("faces", "ours", "eps_6", 0): measured(
+            tmp_path / "derived.parquet", {"b": [1.0, 2.0], "a": [3.0, 4.0], "c": None}
+        )}  # fmt: skip
         with pytest.raises(ArchiveError, match="does not measure every source"):
-            face_selection.distances(source, {Cell("faces", "ours", "eps_6", 0): derived}, "judge")
+            grids.measure_distances(source, derived, "judge")
         source = measured(tmp_path / "source.parquet", {"a": [0.0, 0.0], "b": [1.0, 0.0], "c": [1.0, 1.0]})
-        apart = face_selection.distances(source, {Cell("faces", "ours", "eps_6", 0): derived}, "judge")
+        apart = grids.measure_distances(source, derived, "judge")
         assert apart["source_id"].tolist() == ["b", "a", "c"]
         assert apart["distance"].tolist() == pytest.approx([2.0, 5.0, np.nan], nan_ok=True)
         with pytest.raises(ArchiveError, match=r"holds no other.embedding: is 'other' among measure.judges"):
-            face_selection.distances(source, {}, "other")
+            grids.measure_distances(source, {}, "other")
 
-    def test_the_draw_closest_to_the_mean_of_its_face_is_shown(self, pictures):
-        archives = face_selection.by_variant(pictures[1])[("ours", "eps_10")]
-        apart = pd.DataFrame(
-            [("ours", "eps_10", seed, "f0", distance) for seed, distance in [(0, 1.0), (1, 1.9), (2, 2.6)]],
-            columns=["method", "variant", "seed", "source_id", "distance"],
-        )
-        assert face_selection.draw("f0", archives, ("ours", "eps_10"), apart[apart["seed"] < 2])[
-            0, 0, 0
-        ] == pytest.approx(100 / 127.5 - 1)  # a tie: the first seed
-        nearer = apart.assign(distance=[0.0, 1.9, 2.6])
-        three = [*archives, self.third(archives[0])]
-        assert face_selection.draw("f0", three, ("ours", "eps_10"), nearer)[0, 0, 0] == pytest.approx(101 / 127.5 - 1)
+    def test_the_draw_closest_to_the_mean_of_its_face_is_shown(self, images):
+        key = ("ours", "eps_10")
+        archives = grids.group_by_variant(images[1])[key]
+        third = FaceArchive(archives[0].path)  # the same images under another seed
+        third.metadata["seed"] = 2
+        for of_seeds, distances, shade in ((archives, [1.0, 1.9], 100), ([*archives, third], [0.0, 1.9, 2.6], 101)):
+            rows = [(*key, seed, "f0", distance) for seed, distance in enumerate(distances)]  # a tie: the first seed
+            apart = pd.DataFrame(rows, columns=["method", "variant", "seed", "source_id", "distance"])
+            assert grids.load_draw("f0", of_seeds, key, apart)[0, 0, 0] == pytest.approx(shade / 127.5 - 1)
 
-    def test_a_refused_face_gives_its_reason_and_never_the_original(self, pictures):
-        archives = face_selection.by_variant(pictures[1])[("ours", "eps_6")]
-        assert face_selection.draw("f2", archives, ("ours", "eps_6"), None) == "it has no landmarks"
-
-    def test_no_face_left_is_an_error(self, tmp_path, pictures):
-        figure = reference.load(written(tmp_path, GRID, "figure6"))
-        nothing = self.distances(dict.fromkeys(["f0", "f1"], np.nan))
-        with pytest.raises(ArchiveError, match="holds no test face for paper/figure6"):
-            face_selection.faces(figure, pictures[0], nothing)
+    def test_a_refused_face_gives_its_reason_and_never_the_original(self, images):
+        archives = grids.group_by_variant(images[1])[("ours", "eps_6")]
+        assert grids.load_draw("f2", archives, ("ours", "eps_6"), None) == "it has no landmarks"
 
     @staticmethod
     def distances(apart: dict[str, float]) -> pd.DataFrame:
         rows = [("ours", "eps_6", 0, name, value) for name, value in apart.items()]
         return pd.DataFrame(rows, columns=["method", "variant", "seed", "source_id", "distance"])
-
-    @staticmethod
-    def third(first: FaceArchive) -> FaceArchive:
-        """The same pictures under another seed."""
-        copy = FaceArchive(first.path)
-        copy.metadata["seed"] = 2
-        return copy
 
 
 RECOVERY = """
@@ -365,103 +336,88 @@ def tried(seed, recovered, wrong):
 
 
 class TestAttempts:
-    """Rows, columns, curves and grids of recovered pictures."""
+    """Rows, columns, curves and grids of recovered images."""
 
     @pytest.fixture
     def recovery(self, tmp_path):
         cells = [tried(0, number(0.1), number(0.7)), tried(1, number(0.2), number(0.8)), CELLS[-1]]
-        return tables.build(reference.load(written(tmp_path, RECOVERY)), cells, {}, CONTEXT)
+        return tables.build(reference.load(written(tmp_path, RECOVERY)), results(cells, {}))
 
-    def test_attempt_of_a_column_overrides_that_of_a_row(self, recovery):
+    def test_attempts_of_columns_and_rows_are_measured_and_a_missing_one_has_a_reason(self, recovery):
+        """That of a column overrides that of a row; a control has the same images in every column."""
         values = [[entry.measured.value for entry in line.entries] for line in recovery.lines]
         assert values[0] == pytest.approx([0.9, 0.15])
         assert values[1] == pytest.approx([0.75, 0.15])
-
-    def test_control_without_attempts_is_measured_in_every_column(self, recovery):
-        assert [entry.measured.value for entry in recovery.lines[3].entries] == [1.0, 1.0]
-
-    def test_attempt_that_was_not_made_has_a_reason(self, recovery):
+        assert values[3] == [1.0, 1.0]
         assert recovery.lines[2].entries[0].measured.reason == "ours has no attempt 'saved'"
 
-    def test_csv_has_an_attempt_column_only_if_the_table_has_attempts(self, recovery, result):
-        records = list(csv.DictReader(io.StringIO(recovery.csv())))
-        assert [record["attempt"] for record in records] == ["", "recovered", "wrong", "recovered", "saved",
-                                                             "recovered", "", ""]  # fmt: skip
-        assert "attempt" not in result.csv().splitlines()[0]
+    def test_csv_has_an_attempt_column_only_if_the_table_has_attempts(self, recovery, tmp_path):
+        assert [record["attempt"] for record in parse_csv(recovery.csv())] == [
+            "", "recovered", "wrong", "recovered", "saved", "recovered", "", "",
+        ]  # fmt: skip
+        plain = tables.build(reference.load(written(tmp_path, TABLE)), results())
+        assert "attempt" not in plain.csv().splitlines()[0]
 
-    def test_needed_attempts_are_listed(self, recovery, table, tmp_path):
-        assert reference.list_attempts(recovery.table) == [("celeba_hq", "ours", "eps_6")]
-        assert reference.list_attempts(table) == []
-        grid = GRID.replace("variant: default}", "variant: default, attempt: wrong, number: 1}")
-        assert reference.list_attempts(reference.load(written(tmp_path, grid))) == [("celeba_hq", "other", "default")]
-        curves = CURVES.replace("metric: psr\n", "metric: psr\n        attempt: recovered\n")
+    @pytest.mark.parametrize(
+        ("text", "attempts"),
+        [
+            (RECOVERY, [("celeba_hq", "ours", "eps_6")]),
+            (TABLE, []),
+            (GRID.replace("variant: default}", "variant: default, attempt: wrong, number: 1}"),
+             [("celeba_hq", "other", "default")]),
+            (CURVES.replace("metric: psr\n", "metric: psr\n        attempt: recovered\n"),
+             [("celeba_hq", "ours", "eps_6")]),
+        ],
+        ids=["table", "none", "grid", "curves"],
+    )  # fmt: skip
+    def test_needed_attempts_are_listed(self, tmp_path, text, attempts):
         offered = [("ours", "eps_6"), ("ours", "plain")]
-        attempts = reference.list_attempts(reference.load(written(tmp_path, curves)), offered)
-        assert attempts == [("celeba_hq", "ours", "eps_6")]
+        assert reference.list_attempts(reference.load(written(tmp_path, text)), offered) == attempts
 
-    @pytest.mark.parametrize("axis", ["axis: Privacy budget", "fact: epsilon\nx: {metric: psr}\naxis: Privacy budget"])
-    def test_curves_have_one_x_axis(self, tmp_path, axis):
-        with pytest.raises(ReferenceFileError, match="either a 'fact' of the statement or a metric"):
-            reference.load(written(tmp_path, CURVES.replace("fact: epsilon\naxis: Privacy budget", axis)))
+    def draw(self, tmp_path, images, columns):
+        text = GRID.replace("closest_to_mean", "first").split("columns:")[0] + "\n".join(["columns:", *columns])
+        figure, attempts, output = (
+            reference.load(written(tmp_path, text)),
+            self.archive(tmp_path),
+            tmp_path / "grid.png",
+        )
+        grids.draw(figure, grids.GridArchives(*images, attempts=[attempts]), SKIPPED, CONTEXT, [output])
+        return figure, attempts, np.asarray(Image.open(output).convert("L"))
 
-    def test_curves_are_placed_by_a_metric(self, tmp_path):
-        x = "x: {metric: psr, judge: {name: Azure Face, role: azure}}\nscale: linear"
-        figure = reference.load(written(tmp_path, CURVES.replace("fact: epsilon", x)))
-        places = figures._places(figure, figures.Cells(SWEEP), CONTEXT)
-        assert [key[2] for _, key in places] == ["eps_800", "eps_100", "eps_6"]
-        assert [x for x, _ in places] == pytest.approx([0.205, 0.905, 0.999])
-        assert figures._axis(figure, places, figures.Cells(SWEEP), CONTEXT) == "Privacy budget (here by dlib_face)"
-        outputs = [tmp_path / "x.png"]
-        figures.curves(figure, SWEEP, {}, CONTEXT, outputs)
-        assert outputs[0].stat().st_size > 5000
-
-    def test_grid_shows_the_difference_to_the_original_times_its_factor(self, tmp_path, pictures):
-        columns = "  - {title: right, method: ours, variant: eps_10, attempt: recovered, difference: %s}"
-        text = GRID.replace("closest_to_mean", "first").split("columns:")[0] + "columns:\n"
-        attempts, shown = self.archive(tmp_path), {}
-        for factor in (0.5, 2):
-            figure = reference.load(written(tmp_path, text + columns % factor))
-            outputs = [tmp_path / "difference.png"]
-            figures.grid(figure, figures.GridArchives(*pictures, attempts=[attempts]), SKIPPED, CONTEXT, outputs)
-            shown[factor] = np.asarray(Image.open(outputs[0]).convert("L"))[42 + 96, 6 + 192 + 6 + 96]
+    def test_grid_shows_the_difference_to_the_original_times_its_factor(self, tmp_path, images):
+        column = "  - {title: right, method: ours, variant: eps_10, attempt: recovered, difference: %s}"
+        shown = {
+            factor: place_tile(self.draw(tmp_path, images, [column % factor])[2], 0, 1)[96, 96] for factor in (0.5, 2)
+        }
         assert shown == {0.5: pytest.approx(0.5 * (255 - 50), abs=1), 2: 255}  # of f2: 50 in the place of 255
 
-    def test_grid_shows_the_named_attempt_and_number(self, tmp_path, pictures):
-        attempts = self.archive(tmp_path)
-        columns = "\n".join([
+    def test_grid_shows_the_named_attempt_and_number(self, tmp_path, images):
+        figure, attempts, pixels = self.draw(tmp_path, images, [
             "  - {title: right, method: ours, variant: eps_10, attempt: recovered}",
             "  - {title: second wrong, method: ours, variant: eps_10, attempt: wrong, number: 1}",
             "  - {title: pasted, method: ours, variant: eps_10, attempt: pasted}",
             "  - {title: Other, method: other, variant: default, attempt: wrong}",
         ])  # fmt: skip
-        text = GRID.replace("closest_to_mean", "first").split("columns:")[0] + "columns:\n" + columns
-        figure = reference.load(written(tmp_path, text))
-        outputs = [tmp_path / "attempts.png"]
-        figures.grid(figure, figures.GridArchives(*pictures, attempts=[attempts]), SKIPPED, CONTEXT, outputs)
-        pixels = np.asarray(Image.open(outputs[0]).convert("L"))
-        tile, gap, head = 192, 6, 42
-        for column, shade in enumerate((255, 50, 81)):  # pictures of f2: f0 has no attempt
-            left = gap + column * (tile + gap)
-            assert (pixels[head : head + tile, left : left + tile] == shade).all()
-        ids = face_selection.faces(figure, pictures[0], None, [attempts])
-        assert ids == ["f2", "f4"]
-        columns = figures._columns(figure, face_selection.by_variant(pictures[1]), SKIPPED, CONTEXT, {})
-        assert [reason for *_, reason in columns] == ["nothing was tried here"] * 3 + ["other is not built yet"]
-        assert face_selection.attempt("f2", [attempts], figure.columns[2]) == "no attempt 'pasted' of this face"
-        assert face_selection.attempt("f4", [attempts], figure.columns[0]) == "no face was found"
+        for column, shade in enumerate((255, 50, 81)):  # images of f2: f0 has no attempt
+            assert (place_tile(pixels, 0, column) == shade).all()
+        assert grids.select_faces(figure, images[0], None, [attempts]) == ["f2", "f4"]
+        columns = grids.list_columns(figure, grids.group_by_variant(images[1]), {}, SKIPPED, CONTEXT)
+        assert [column.reason for column in columns] == ["nothing was tried here"] * 3 + ["other is not built yet"]
+        assert grids.load_attempt("f2", [attempts], figure.columns[2]) == "no attempt 'pasted' of this face"
+        assert grids.load_attempt("f4", [attempts], figure.columns[0]) == "no face was found"
 
     @staticmethod
     def archive(folder):
         facts = {"method": "ours", "variant": "eps_10", "seed": 0}
         with ArchiveWriter(folder / "attempts.zip", facts) as writer:
             for name in ("f2", "f4"):
-                for shade, (attempt, count) in zip((50, 80), (("recovered", 1), ("wrong", 2)), strict=True):
-                    for which in range(count):
-                        row = {"id": f"{name}.{attempt}.{which}", "source_id": name, "identity": "p", "split": "test",
-                               "attempt": attempt, "number": which}  # fmt: skip
-                        refused = {"status": "refused", "reason": "no face was found"} if name == "f4" else {}
-                        picture = None if refused else np.full((32, 32, 3), shade + which, np.uint8)
-                        writer.add(picture, row | refused)
+                for attempt, number, shade in (("recovered", 0, 50), ("wrong", 0, 80), ("wrong", 1, 81)):
+                    row = {"id": f"{name}.{attempt}.{number}", "source_id": name, "identity": "p", "split": "test",
+                           "attempt": attempt, "number": number}  # fmt: skip
+                    if name == "f4":
+                        writer.add(None, row | {"status": "refused", "reason": "no face was found"})
+                    else:
+                        writer.add(np.full((32, 32, 3), shade, np.uint8), row)
         return FaceArchive(folder / "attempts.zip")
 
 

@@ -16,20 +16,18 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.stats import kendalltau
 
-from masquerade.core.errors import ReferenceFileError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float
-from masquerade.papers import claims, claims_page, documents, ordering, tables, verdicts
-from masquerade.papers.declarations import Column, Table
-from masquerade.papers.measured import Cells, Measured
-from masquerade.papers.ordering import Order
-from masquerade.papers.printed import Printed
-from masquerade.papers.report import boards, chain, numbers, page, reading, variants
-from masquerade.papers.report.chain import Files, chain_of
+from masquerade.lineage.address import list_addresses
+from masquerade.papers import claims, measured, tables, verdicts
+from masquerade.papers.declarations import Column, Printed, Table
+from masquerade.papers.measured import Measured, Order
+from masquerade.papers.report import boards, chain, page
+from masquerade.papers.report.chain import Files, list_links
 from masquerade.papers.tables import Entry
 from masquerade.params.matrix import Cell
 from masquerade.params.paths import Paths
 from masquerade.params.slices import Slice
-from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, cell
+from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, results
 
 MEASUREMENTS = {"data/tiny/measurements/synthetic_hq/identitydp/eps_6/0.parquet": "0f" * 16}
 CHECKPOINT = "checkpoints/tiny/methods/identitydp/0.safetensors"
@@ -88,7 +86,7 @@ class TestChain:
     CELL = ("synthetic_hq", "identitydp", "eps_6")
 
     def test_chain_lists_every_step_with_the_hash_of_its_files(self, files):
-        links = chain_of(self.CELL, files, MEASUREMENTS, KNOBS["identitydp"]["eps_6"])
+        links = list_links(self.CELL, files, MEASUREMENTS, KNOBS["identitydp"]["eps_6"])
         assert [link["step"] for link in links] == [
             "metrics", "measurements", "anonymized faces", "checkpoint", "networks that it uses",
             "parameters and seed", "raw data",
@@ -104,20 +102,20 @@ class TestChain:
         own = Path("checkpoints/tiny/ablations/identitydp/eps_6/0.safetensors")
         own.parent.mkdir(parents=True)
         own.write_text("other")
-        links = chain_of(self.CELL, replace(files, checkpoints=(*files.checkpoints, own)), {}, {})
+        links = list_links(self.CELL, replace(files, checkpoints=(*files.checkpoints, own)), {}, {})
         assert list(next(link for link in links if link["step"] == "checkpoint")["files"]) == [str(own)]
 
     def test_changed_file_has_another_hash(self, files):
-        before = chain_of(("synthetic_hq", "original", "control"), files, {}, {})
+        before = list_links(("synthetic_hq", "original", "control"), files, {}, {})
         chain._md5.cache_clear()
         path = next(iter(before[0]["files"]))
         Path(path).write_text("{}")
-        assert chain_of(("synthetic_hq", "original", "control"), files, {}, {})[0] != before[0]
+        assert list_links(("synthetic_hq", "original", "control"), files, {}, {})[0] != before[0]
 
 
 class TestBoards:
     def test_refused_face_is_a_gap_with_its_reason_and_never_the_original(self, files):
-        (board,) = boards.boards(files, KNOBS, SKIPPED)
+        (board,) = boards.make_boards(files, KNOBS, SKIPPED)
         assert (pixels(board.original.image)[8, 8::16, 0] >= 195).all()
         for method in board.methods:
             for variant in method.variants:
@@ -136,13 +134,13 @@ class TestBoards:
         assert [place for place, _ in strip.gaps] == [0, 1, 2]
 
     def test_method_without_pictures_is_named_with_its_reason(self, files):
-        (board,) = boards.boards(files, KNOBS, SKIPPED)
+        (board,) = boards.make_boards(files, KNOBS, SKIPPED)
         assert board.absent == {"ciagan": "ciagan is not built yet"}
 
     def test_variant_that_was_not_run_is_listed_without_pictures(self, files):
         knobs = KNOBS | {"identitydp": KNOBS["identitydp"] | {"eps_50": {"epsilon": 50.0, "sampler": "seeded"}}}
         skipped = SKIPPED | {("synthetic_hq", "identitydp", "eps_50"): "not in the matrix at scale tiny"}
-        (board,) = boards.boards(files, knobs, skipped)
+        (board,) = boards.make_boards(files, knobs, skipped)
         of_variants = next(method for method in board.methods if method.method == "identitydp").variants
         assert [variant.title for variant in of_variants] == ["epsilon 6", "epsilon 50", "epsilon 100"]
         assert of_variants[1].strips == ()
@@ -171,19 +169,22 @@ class Elements(HTMLParser):
 
 @pytest.fixture
 def rendered(files, built):
-    text = claims_page.table(verdicts.judge([claims.Claim(**CLAIM)], CELLS, SKIPPED, CONTEXT), CONTEXT)
     csv, claimed, further = Path("table1.csv"), Path("claims.csv"), Path("backbones.md")
     csv.write_text(built.csv())
-    claimed.write_text(text)
+    claimed.write_text("")
     further.write_text("# Backbones\n\n| A |\n| - |\n| <script>alert(1)</script> |\n")
 
-    def render(*folders, private=()):
-        asserted = reading.assertions([claims.Claim(**CLAIM)], reading.records(text))
-        paper = page.paper("identitydp", [(built.table, csv)], asserted, Cells(CELLS), CONTEXT)
-        build = page.Build(files, Cells(CELLS), KNOBS, SKIPPED, claimed, [further], private)
-        return page.render([paper, *folders], build, CONTEXT)
+    def render(context=CONTEXT, private=()):
+        run = results(context=context)
+        judged = verdicts.judge([claims.Claim(**CLAIM)], run)
+        paper = page.arrange_paper("identitydp", [(tables.build(built.table, run), csv)], [], judged)
+        return page.render([paper], page.Build(files, run, KNOBS, claimed, [further], private))
 
     return render
+
+
+def read_words(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
 class TestPage:
@@ -215,63 +216,54 @@ class TestPage:
     def test_each_place_holds_printed_measured_and_difference(self, rendered):
         places = re.findall(r'<td class="place.*?</td>', rendered(), re.DOTALL)
         assert len(places) == 15
-        words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", places[0]))
         for text in ("11.0 ± 1.4", "printed", "2.0", "+9.0", "worse", "2 of 2 comparisons as in the paper"):
-            assert text in words
+            assert text in read_words(places[0])
         assert 'data-address="identitydp/table1:identitydp/eps_6:face_re_id"' in places[0]
+
+    def test_a_claim_stands_with_its_verdict_margin_and_compared_numbers(self, rendered):
+        claim = read_words(rendered().split('id="claim-identitydp-small_hides_more"')[1].split("</tr>")[0])
+        for text in ("A smaller ε hides more.", "holds", "0.39 [0.38, 0.4]", "0.5 identitydp/eps_100", "over 10 of 10",
+                     "0.11 identitydp/eps_6", "by recognizer_a on synthetic_hq"):  # fmt: skip
+            assert text in claim
 
     def test_caution_and_counts_stand_at_the_top(self, rendered):
         top = rendered().split('id="claims"')[0]
         assert "Numbers mean nothing." in top
-        words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", top))
-        assert "Numbers of tables measured 10 of 15" in words
+        assert "Numbers of tables measured 10 of 15" in read_words(top)
+        assert "Read this first" not in rendered(replace(CONTEXT, caution=""))
 
-    def test_scale_without_caution_has_no_warning(self, files, rendered, monkeypatch):
-        monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, caution=""))
-        assert "Read this first" not in rendered()
-
-    def test_a_stand_in_is_marked_in_the_index_in_headings_and_images(self, rendered, monkeypatch):
+    def test_a_stand_in_is_marked_in_the_index_in_headings_and_images(self, rendered):
         plain = rendered()
-        stand_ins = {"identitydp": "a mapping draws"}
-        monkeypatch.setitem(globals(), "CONTEXT", replace(CONTEXT, latent_stand_ins=stand_ins))
-        marked = rendered()
+        marked = rendered(replace(CONTEXT, latent_stand_ins={"identitydp": "a mapping draws"}))
         assert "latent stand-in" not in plain
         for shown in ("<h2>identitydp", '<a href="#identitydp">identitydp', '<div class="who"><b>identitydp'):
             assert plain.count(shown) == marked.count(f"{shown} (latent stand-in)") > 0
         assert "identitydp: a mapping draws." in marked.split('id="claims"')[0]
 
     def test_folder_of_our_own_tables_is_no_paper(self, files, rendered, built):
-        text = rendered()
-        assert "1 papers, measured" in text
+        assert "1 papers, measured" in rendered()
         columns = [column.model_copy(update={"printed": False}) for column in built.table.columns]
         rows = [row.model_copy(update={"printed": (), "note": "ours"}) for row in built.table.rows]
         table = built.table.model_copy(update={"columns": tuple(columns), "rows": tuple(rows)})
-        Path("ours.csv").write_text(tables.build(table, CELLS, SKIPPED, CONTEXT).csv())
-        own = page.paper("attackers", [(table, Path("ours.csv"))], [], Cells(CELLS), CONTEXT)
-        assert own.ours
-        text = page.render([own], page.Build(files, Cells(CELLS), KNOBS, SKIPPED, Path("claims.csv")), CONTEXT)
+        ours = page.arrange_paper("attackers", [(tables.build(table, results()), Path("table1.csv"))], [], [])
+        text = page.render([ours], page.Build(files, results(), KNOBS, Path("claims.csv")))
         assert "0 papers, measured" in text
         assert "<h2>Attackers who know the method</h2>" in text
         assert {link[1:] for link in Elements(text).links} <= set(Elements(text).ids)
 
     def test_page_shows_no_image_of_a_private_dataset_and_says_why(self, rendered):
         assert "data:image" in rendered()
-        page = rendered(private=["synthetic_hq"])
-        assert "data:image" not in page
-        assert "No image of synthetic_hq is shown: its faces are of real people" in page
+        private = rendered(private=["synthetic_hq"])
+        assert "data:image" not in private
+        assert "No image of synthetic_hq is shown: its faces are of real people" in private
 
-    def test_original_pictures_appear_once_for_each_dataset(self, rendered):
+    def test_original_images_appear_once_for_each_dataset(self, rendered):
         assert rendered().count('3 faces of synthetic_hq, original"') == 1
 
 
 @pytest.fixture
-def table():
-    return Table(**TABLE)
-
-
-@pytest.fixture
-def built(table):
-    return tables.build(table, CELLS, SKIPPED, CONTEXT)
+def built():
+    return tables.build(Table(**TABLE), results())
 
 
 def entry(printed=None, measured=None, direction="lower", digits=2, percent=False, judge=None):
@@ -282,13 +274,13 @@ def entry(printed=None, measured=None, direction="lower", digits=2, percent=Fals
     )
 
 
-def orders_of(rows, half=0.0, other=None):
-    """`ordering.orders` of (printed, measured) numbers, whose samples lie evenly within ``half`` of them.
+def compare_orders(rows, half=0.0, other=None):
+    """`measured.compare_orders` of (printed, measured) numbers, whose samples lie evenly within ``half`` of them.
 
     ``other``: the factor of ``half`` in the second row.
     """
     factors = [1.0, other or 1.0, *[1.0] * len(rows)]
-    return ordering.orders([
+    return measured.compare_orders([
         (
             None if printed is None else Printed(text=str(printed), value=float(printed)),
             Measured(value=None if value is None else float(value),
@@ -298,67 +290,28 @@ def orders_of(rows, half=0.0, other=None):
     ])  # fmt: skip
 
 
-class TestReading:
-    def test_table_is_read_back_from_its_csv(self, table, built):
-        again = reading.table(table, reading.records(built.csv()), Cells(CELLS), CONTEXT)
-        assert again.csv() == built.csv()
-        assert documents.markdown(again) == documents.markdown(built)
-
-    @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=4, max_size=4), st.booleans())
-    def test_any_numbers_are_read_back(self, values, refused):
-        cells = [cell("identitydp", "eps_6", *values[:3]), cell("original", "control", values[3], None, 1.0)]
-        skipped = SKIPPED | {("synthetic_hq", "gaussian_blur", "size_7"): 'why, "quoted"'} if refused else SKIPPED
-        built = tables.build(Table(**TABLE), cells, skipped, CONTEXT)
-        assert reading.table(built.table, reading.records(built.csv()), Cells(cells), CONTEXT).csv() == built.csv()
-
-    def test_undeclared_row_keeps_its_place(self, table, built):
-        text = built.csv().replace('"Blur","gaussian_blur","size_7"', '"Theirs","external","default"')
-        line = reading.table(table, reading.records(text), Cells(CELLS), CONTEXT).lines[2]
-        assert (line.row.title, line.row.method, line.row.printed) == ("Theirs", "external", ())
-        assert line.entries[0].measured.value == 0.95
-
-    def test_csv_of_other_columns_is_refused_with_what_to_do(self, table, built):
-        with pytest.raises(ReferenceFileError, match=r"identitydp/table1.*build the table again"):
-            reading.table(table, reading.records(built.csv().replace("FID", "KID")), Cells(CELLS), CONTEXT)
-
-    def test_claims_are_read_back_with_their_margins(self):
-        declared = [claims.Claim(**CLAIM)]
-        text = claims_page.table(verdicts.judge(declared, CELLS, SKIPPED, CONTEXT), CONTEXT)
-        (assertion,) = reading.assertions(declared, reading.records(text))
-        assert assertion.verdict == "holds"
-        assert assertion.margin == pytest.approx(0.39)
-        assert assertion.interval == pytest.approx((0.38, 0.4), abs=1e-6)
-        ((greater, than),) = assertion.pairs
-        assert (greater.value, than.value) == pytest.approx((0.5, 0.11))
-
-    def test_undeclared_claim_is_refused(self):
-        text = claims_page.table(verdicts.judge([claims.Claim(**CLAIM)], CELLS, SKIPPED, CONTEXT), CONTEXT)
-        with pytest.raises(ReferenceFileError, match="identitydp:small_hides_more"):
-            reading.assertions([], reading.records(text))
-
-
 class TestComparison:
     def test_orders_of_hand_worked_rows(self):
         column = [(1, 10), (2, 5), (3, 20), (None, 7), (4, None), (3, 30)]
         # printed 1 < 2 < 3 = 3: five ordered pairs; measured 10, 5, 20, 30: only (1, 2) is the other way round
         one_off, all_right = Order(concordant=2, discordant=1), Order(concordant=2)
-        assert orders_of(column) == [one_off, one_off, all_right, Order(), Order(), all_right]
+        assert compare_orders(column) == [one_off, one_off, all_right, Order(), Order(), all_right]
 
     def test_a_pair_whose_difference_may_be_0_is_undecided(self):
-        assert orders_of([(1, 5), (2, 5)])[0] == Order(undecided=1)
-        assert orders_of([(1, 5), (2, 6)], half=0.4)[0] == Order(concordant=1), "of the same samples"
-        assert orders_of([(1, 5), (2, 6)], half=0.4, other=-2.0)[0] == Order(undecided=1), "of opposite samples"
+        assert compare_orders([(1, 5), (2, 5)])[0] == Order(undecided=1)
+        assert compare_orders([(1, 5), (2, 6)], half=0.4)[0] == Order(concordant=1), "of the same samples"
+        assert compare_orders([(1, 5), (2, 6)], half=0.4, other=-2.0)[0] == Order(undecided=1), "of opposite samples"
 
     def test_a_pair_without_an_interval_is_undecided(self):
         rows = [
             (Printed(text="1", value=1.0), Measured(value=5.0)),
             (Printed(text="2", value=2.0), Measured(value=6.0)),
         ]
-        assert ordering.orders(rows) == [Order(undecided=1)] * 2
+        assert measured.compare_orders(rows) == [Order(undecided=1)] * 2
 
     @given(st.permutations(range(8)))
     def test_order_is_kendall_s_tau(self, measured):
-        orders = orders_of([(place + 1, value + 1) for place, value in enumerate(measured)])
+        orders = compare_orders([(place + 1, value + 1) for place, value in enumerate(measured)])
         total = sum(orders, Order())  # each pair twice
         assert total.pairs == total.decided == 2 * 28
         assert (total.concordant - total.discordant) / total.pairs == pytest.approx(
@@ -379,7 +332,7 @@ class TestComparison:
         ],
     )
     def test_difference_has_the_sign_of_measured_minus_printed(self, place, difference, verdict):
-        assert (numbers.difference(place), numbers.verdict(place)) == (difference, verdict)
+        assert page.compare_with_printed(place) == (difference, verdict)
 
     @pytest.mark.parametrize(
         ("place", "order", "words"),
@@ -397,7 +350,7 @@ class TestComparison:
         ],
     )  # fmt: skip
     def test_sentence_states_difference_and_order(self, place, order, words):
-        assert numbers.sentence(replace(place, order=order), "", CONTEXT) == words
+        assert page.describe_entry(replace(place, order=order), "", CONTEXT) == words
 
 
 class TestAddresses:
@@ -407,7 +360,7 @@ class TestAddresses:
         return self.RECORD | {"group": group, "column": column, "metric": metric, "judge": judge} | more
 
     def test_column_has_the_shortest_name_that_is_its_own(self):
-        names = numbers.list_addresses("falco/table1", [
+        names = list_addresses("falco/table1", [
             self.record("", "FID", "frechet_distance", "mobilenet_v2"),
             self.record("Face re-ID", "CASIA(%)", "re_identification_rate", "recognizer_a"),
             self.record("Rank-1", "CASIA(%)", "rank1_identification_rate", "recognizer_a"),
@@ -415,33 +368,33 @@ class TestAddresses:
         assert names == [f"falco/table1:falco/m_0:{name}" for name in ("fid", "face_re_id_casia", "rank_1_casia")]
 
     def test_attempts_of_one_method_have_different_addresses(self):
-        names = numbers.list_addresses("cao21/table3", [
+        names = list_addresses("cao21/table3", [
             self.record("", "PSNR", "psnr", attempt="recovered"), self.record("", "PSNR", "psnr", attempt="wrong"),
         ])  # fmt: skip
         assert names == ["cao21/table3:falco/m_0:psnr_recovered", "cao21/table3:falco/m_0:psnr_wrong"]
 
     def test_dataset_is_named_if_a_column_has_two(self):
         records = [self.record("", "FID", "fd", dataset=name) for name in ("hq", "wild")]
-        assert numbers.list_addresses("a/b", records) == ["a/b:falco/m_0:fid:hq", "a/b:falco/m_0:fid:wild"]
+        assert list_addresses("a/b", records) == ["a/b:falco/m_0:fid:hq", "a/b:falco/m_0:fid:wild"]
 
 
 class TestVariants:
     LEVELS = {"random": {"level": "random"}, "d_9": {"level": 9}, "d_0": {"level": 0}, "d_3": {"level": 3}}
 
     def test_numbers_are_sorted_and_words_keep_their_order(self):
-        assert variants.natural(self.LEVELS) == ["d_0", "d_3", "d_9", "random"]
+        assert boards.sort_variants(self.LEVELS) == ["d_0", "d_3", "d_9", "random"]
         blurs = {"size_19": {"kind": "resample", "size": 19.0}, "wiener_8": {"kind": "gaussian", "size": 8.0},
                  "size_7": {"kind": "resample", "size": 7.0}}  # fmt: skip
-        assert variants.natural(blurs) == ["size_7", "size_19", "wiener_8"]
+        assert boards.sort_variants(blurs) == ["size_7", "size_19", "wiener_8"]
 
     @given(st.lists(st.floats(-1e3, 1e3), unique=True, min_size=1, max_size=8))
     def test_variants_of_one_number_are_sorted(self, values):
-        assert variants.natural({str(v): {"epsilon": v} for v in values}) == [str(v) for v in sorted(values)]
+        assert boards.sort_variants({str(v): {"epsilon": v} for v in values}) == [str(v) for v in sorted(values)]
 
     def test_knobs_come_from_the_blocks_of_the_variants(self):
         params = Slice({"scale": "tiny", "methods.original.variants": {"control": {}}})
-        assert variants.of_params(params) == {"original": {"control": {}}}
+        assert boards.read_methods(params) == {"original": {"control": {}}}
 
     def test_label_names_the_knob_that_differs(self):
-        assert variants.label("eps_6", KNOBS["identitydp"]) == "epsilon 6"
-        assert variants.label("control", KNOBS["original"]) == "control"
+        assert boards.label_variant("eps_6", KNOBS["identitydp"]) == "epsilon 6"
+        assert boards.label_variant("control", KNOBS["original"]) == "control"

@@ -11,12 +11,12 @@ import pytest
 
 from masquerade.core import files
 from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import backbones_table, documents, evasion, reference, tables
+from masquerade.papers import backbones_table, cautions, documents, reference, tables
 from masquerade.papers.context import Context
 from masquerade.papers.measured import fact_text
 from masquerade.params.blocks import StandIns
 from masquerade.params.slices import Slice
-from paper_cells import CELLS, CONTEXT, CURVES, SKIPPED, TABLE, cell, number, rows_of, tar, written
+from paper_cells import CELLS, CURVES, TABLE, cell, number, results, rows_of, tar, written
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def table(tmp_path):
 
 @pytest.fixture
 def result(table):
-    return tables.build(table, CELLS, SKIPPED, CONTEXT)
+    return tables.build(table, results())
 
 
 class TestReference:
@@ -108,14 +108,14 @@ class TestTables:
 
     def test_values_that_round_to_the_best_are_all_best(self, table):
         cells = [cell("noise", "sigma_9", number(0.8012), number(3.0), tar(0.9)), *CELLS[2:5]]
-        result = tables.build(table, cells, SKIPPED, CONTEXT)
+        result = tables.build(table, results(cells))
         assert [line.row.method for line in result.lines if line.entries[0].best] == ["noise", "ours"]
 
     def test_a_column_without_direction_has_no_best(self, tmp_path):
         plain = reference.load(
             written(tmp_path, TABLE.replace("direction: lower, digits: 1", "direction: none, digits: 1"))
         )
-        result = tables.build(plain, CELLS, SKIPPED, CONTEXT)
+        result = tables.build(plain, results())
         assert not any(line.entries[1].best for line in result.lines)
 
     def test_a_method_that_is_not_built_shows_the_printed_number_and_the_reason(self, result):
@@ -124,7 +124,7 @@ class TestTables:
         assert result.csv().count("other is not built yet") == 3
 
     def test_cell_without_metrics_has_a_reason(self, table):
-        text = documents.markdown(tables.build(table, CELLS[1:], SKIPPED, CONTEXT))
+        text = documents.markdown(tables.build(table, results(CELLS[1:])))
         assert "Noise(σ=9): *it has no metrics*" in text
 
     def test_a_measured_failure_shows_its_reason(self, result):
@@ -134,17 +134,17 @@ class TestTables:
 
     def test_a_judge_that_did_not_measure_is_named(self, table):
         cells = [dict(CELLS[0], metrics={**CELLS[0]["metrics"], "psr": {"mtcnn": number(1.0)}})]
-        assert "psr has no value by dlib_face" in documents.markdown(tables.build(table, cells, SKIPPED, CONTEXT))
+        assert "psr has no value by dlib_face" in documents.markdown(tables.build(table, results(cells)))
 
     def test_seeds_that_fail_are_left_out_and_reported(self, table):
         cells = [*CELLS[2:4], cell("ours", "eps_6", number(None, over=0, note="no face"), number(4.0), tar(0.2), 2)]
-        result = tables.build(table, cells, SKIPPED, CONTEXT)
+        result = tables.build(table, results(cells))
         assert result.lines[2].entries[0].measured.value == pytest.approx(0.85)
         assert "1 of 3 seeds gave no number: no face" in documents.markdown(result)
 
     def test_infinite_value_is_left_out_with_its_reason(self, table):
         cells = [cell("noise", "sigma_9", number(float("inf"), note="identical pictures"), number(3.0), tar(0.9))]
-        entry = tables.build(table, cells, SKIPPED, CONTEXT).lines[0].entries[0]
+        entry = tables.build(table, results(cells)).lines[0].entries[0]
         assert entry.measured.value is None
         assert entry.measured.reason == "identical pictures"
 
@@ -160,7 +160,7 @@ class TestTables:
 
     def test_page_without_stand_ins_names_none(self, table):
         plain = Context("paper", (0,), StandIns(datasets={}, judges={}), "abc1234")
-        text = documents.markdown(tables.build(table, [], {}, plain))
+        text = documents.markdown(tables.build(table, results([], {}, plain)))
         assert "FID ↓<br>`inception`" in text
         assert "Measured on CelebA-HQ." in text
         assert "FD" not in text
@@ -211,23 +211,22 @@ class TestTables:
 
 def test_judge_that_trained_a_method_is_named(monkeypatch, root):
     from masquerade.core import discovery
-    from masquerade.papers import judges_in_training
 
     table = reference.load(root / "reference/identitydp/table1.yaml")
     judges = {"facenet_casia": "recognizer_a", "azure_face": "dlib_face", "hog": "dlib_face"}
     stand_ins = StandIns(datasets={}, judges=judges)
     context = Context("mini", (0,), stand_ins, "c")
-    assert judges_in_training.of_table(table, context) == "No judge of this table was seen in training."
+    assert cautions.list_judges_in_training(table, context) == "No judge of this table was seen in training."
     monkeypatch.setattr(discovery.load("judges", "recognizer_a"), "needs", ("identity",))
-    sentence = judges_in_training.of_table(table, context)
+    sentence = cautions.list_judges_in_training(table, context)
     assert sentence.startswith("Judges seen in training: `recognizer_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)")
 
 
 def test_a_table_without_judges_says_nothing_of_judges(table):
     columns = tuple(column.model_copy(update={"judge": None}) for column in table.columns)
     without = table.model_copy(update={"columns": columns})
-    assert "seen in training" in documents.markdown(tables.build(table, CELLS, SKIPPED, CONTEXT))
-    assert "seen in training" not in documents.markdown(tables.build(without, CELLS, SKIPPED, CONTEXT))
+    assert "seen in training" in documents.markdown(tables.build(table, results()))
+    assert "seen in training" not in documents.markdown(tables.build(without, results()))
 
 
 class TestEvasion:
@@ -236,7 +235,7 @@ class TestEvasion:
     POISONING = TABLE.replace("method: noise, variant: sigma_9", "method: fawkes, variant: default")
 
     def test_row_and_latex_say_that_evasion_is_measured_and_a_note_explains_it(self, tmp_path):
-        result = tables.build(reference.load(written(tmp_path, self.POISONING)), CELLS, SKIPPED, CONTEXT)
+        result = tables.build(reference.load(written(tmp_path, self.POISONING)), results())
         text, printed = documents.markdown(result), documents.latex(result)
         assert "Noise(σ=9) (evasion): *it has no metrics*" in rows_of(text)
         assert "- Noise(σ=9): evasion. The method is made for images that a recognizer enrols" in text
@@ -249,13 +248,13 @@ class TestEvasion:
         for metric in ("psr", "fd", "tar"):
             poisoning = poisoning.replace(f"metric: {metric},", "metric: poisoning_protection_rate,")
         table = reference.load(written(tmp_path, poisoning))
-        assert "evasion" not in documents.markdown(tables.build(table, CELLS, SKIPPED, CONTEXT))
+        assert "evasion" not in documents.markdown(tables.build(table, results()))
         assert "evasion" not in documents.markdown(result)
 
     def test_rows_of_the_papers_are_marked(self, root):
         rows = reference.load(root / "reference/identitydp/table1.yaml").rows
         rows += reference.load(root / "reference/lreorg/table5.yaml").rows
-        assert {row.method for row in rows if evasion.measures_evasion(row.method)} == {"fawkes", "clip2protect"}
+        assert {row.method for row in rows if cautions.measures_evasion(row.method)} == {"fawkes", "clip2protect"}
 
 
 WIDE = """
@@ -302,7 +301,7 @@ class TestWideTables:
     def wide(self, request, tmp_path):
         text = WIDE + "transpose: true\n" * request.param
         table = reference.load(written(tmp_path, text))
-        return tables.build(table, WIDE_CELLS, WIDE_SKIPPED, WIDE_CONTEXT)
+        return tables.build(table, results(WIDE_CELLS, WIDE_SKIPPED, WIDE_CONTEXT))
 
     def test_needs_name_every_dataset(self, wide):
         assert reference.needs(wide.table) == [
@@ -352,7 +351,7 @@ class TestWideTables:
 
     def test_transposed_rows_are_the_columns_under_their_group(self, tmp_path):
         table = reference.load(written(tmp_path, WIDE + "transpose: true\n"))
-        rows = rows_of(documents.markdown(tables.build(table, WIDE_CELLS, WIDE_SKIPPED, WIDE_CONTEXT)))
+        rows = rows_of(documents.markdown(tables.build(table, results(WIDE_CELLS, WIDE_SKIPPED, WIDE_CONTEXT))))
         assert list(rows)[2:] == [
             "**Detection**", "MTCNN(%) ↑ `mtcnn`", "**Inner**", "Male ↑", "Bald ↑ `wild`, `pseudo_a`",
             "**Outer**", "Bangs ↑ †",
@@ -366,7 +365,7 @@ class TestWideTables:
         many = [column.format(f"T{number}") for number in range(7)]  # they agree with the column Bangs
         for count, legend in ((7, "| Outer: Bangs, T0, T1 and 5 more |"), (2, "| Outer: Bangs, T0, T1 ")):
             table = reference.load(written(tmp_path, WIDE.replace("rows:", "\n".join([*many[:count], "rows:"]))))
-            text = documents.markdown(tables.build(table, [], {}, WIDE_CONTEXT))
+            text = documents.markdown(tables.build(table, results([], {}, WIDE_CONTEXT)))
             assert legend in text
             assert ("more" in text) == (count == 7)
 
@@ -380,7 +379,7 @@ class TestWideTables:
         )
         ours = re.sub(r", printed: \[.*?\]", ", note: ours", ours)
         table = reference.load(written(tmp_path, ours))
-        text = documents.markdown(tables.build(table, WIDE_CELLS, WIDE_SKIPPED, WIDE_CONTEXT))
+        text = documents.markdown(tables.build(table, results(WIDE_CELLS, WIDE_SKIPPED, WIDE_CONTEXT)))
         assert table.ours
         assert "†" not in text
         assert "no paper has such a table" in text

@@ -15,6 +15,7 @@ from masquerade.core.errors import ReferenceFileError
 from masquerade.core.statistics import encode
 from masquerade.papers import claims, claims_page, verdicts
 from masquerade.papers.context import Context
+from masquerade.papers.measured import Results
 from masquerade.params.blocks import StandIns
 
 CONTEXT = Context(
@@ -71,7 +72,7 @@ def cell(variant, value, seed=0, method="falco", metrics=None, attempts=None):
 
 def verdict(tmp_path, cells, change=None, skipped=None, context=ONE, drop=()):
     [claim] = declared(tmp_path, change or {}, drop=drop)
-    return verdicts.judge([claim], cells, skipped or {}, context)[0]
+    return verdicts.judge([claim], Results(cells, skipped or {}, context))[0]
 
 
 class TestMargins:
@@ -172,7 +173,7 @@ def test_a_claim_holds_if_every_difference_of_every_seed_is_above_zero(a, b, c):
     cells = [
         cell(name, value, seed) for name, of in zip("abc", (a, b, c), strict=True) for seed, value in enumerate(of)
     ]
-    [result] = verdicts.judge([claim], cells, {}, CONTEXT)
+    [result] = verdicts.judge([claim], Results(cells, {}, CONTEXT))
     differences = [[one - other for one, other in zip(a, others, strict=True)] for others in (b, c)]
     if min(map(min, differences)) > 0:
         assert result.word == verdicts.HOLDS
@@ -236,7 +237,7 @@ class TestPage:
             cell("a", number(0.9, spread=0.2, spread_of="folds")), cell("b", 0.5), cell("c", number(0.25, 8, 10)),
         ]  # fmt: skip
         skipped = {("synthetic_hq", "deepprivacy", "default"): "deepprivacy is not built yet"}
-        return verdicts.judge(tree, cells, skipped, ONE)
+        return verdicts.judge(tree, Results(cells, skipped, ONE))
 
     def test_the_page_counts_the_claims_that_hold_below_the_caution_of_the_scale(self, judged):
         page = claims_page.markdown(judged, ONE)
@@ -266,7 +267,7 @@ class TestPage:
     def test_the_page_says_of_which_methods_the_numbers_measure_evasion(self, judged, tmp_path):
         assert "evasion" not in claims_page.markdown(judged, ONE)
         tree = declared(tmp_path, {"name": "poisons", "than": [side("default", "fawkes")]})
-        text = claims_page.markdown(verdicts.judge(tree, [cell("a", 0.9)], {}, ONE), ONE)
+        text = claims_page.markdown(verdicts.judge(tree, Results([cell("a", 0.9)], {}, ONE)), ONE)
         assert "- fawkes: evasion. The method is made for images that a recognizer enrols" in text
 
     def test_the_page_marks_every_compared_stand_in_and_says_what_runs(self, judged):

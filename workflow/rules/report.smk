@@ -43,13 +43,15 @@ rule report:
             "papers",
             *(f"methods.{name}.variants" for name in PARAMETERS.methods),
         ),
-        skipped=lambda w: PAPERS.reasons(PAPERS.all_settings()),
+        skipped=lambda w: PAPERS.reasons([*PAPERS.all_settings(), *PAPERS.claimed_settings()]),
+        imported=lambda w: PAPERS.imported(item for item in PAPERS.items.values() if item.kind == "table"),
         needs=GRAPH.methods.all_needs,
         private=GRAPH.private,
     shell:
         submission.run_here(
             "report",
-            "--skipped {params.skipped:q} --needs {params.needs:q} --private {params.private:q}",
+            "--skipped {params.skipped:q} --imported {params.imported:q} --needs {params.needs:q}",
+            "--private {params.private:q}",
             "--declared {input.declared} --claims {input.claims}",
             "--built {input.built} --further {input.further} --faces {input.faces}",
             "--metrics {input.metrics} --recoveries {input.recoveries} --checkpoints {input.checkpoints}",

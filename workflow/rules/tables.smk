@@ -19,7 +19,7 @@ rule table:
     params:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
-        imported=PAPERS.imported,
+        imported=lambda w: PAPERS.imported([PAPERS.item(w)]),
     shell:
         submission.run_here(
             "table",

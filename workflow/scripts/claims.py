@@ -9,10 +9,11 @@ def work(_) -> None:
     from masquerade.core import files
     from masquerade.papers import claims, claims_page, verdicts
     from masquerade.papers.context import Context, skip_reasons
+    from masquerade.papers.measured import Results
 
     declared = claims.of_papers(claims.load(given.declared), given.params["papers"])
-    cells, context = files.read_numbers(given.metrics), Context.of(given.params)
-    judged = verdicts.judge(declared, cells, skip_reasons(given.skipped), context)
+    context = Context.of(given.params)
+    judged = verdicts.judge(declared, Results(files.read_numbers(given.metrics), skip_reasons(given.skipped), context))
     writers = (claims_page.table, claims_page.markdown, claims_page.longtable)
     for path, write in zip(given.outputs, writers, strict=True):
         files.write_text(path, write(judged, context))

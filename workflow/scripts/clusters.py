@@ -13,7 +13,7 @@ def work(run) -> None:
     context = Context.of(given.params)
     figure = reference.load(given.declared, context.latent_stand_ins)
     seeds = [face_tables.read_features(path) for path in given.features]
-    clusters.clusters(figure, seeds, skip_reasons(given.skipped), context, given.outputs)
+    clusters.draw(figure, seeds, skip_reasons(given.skipped), context, given.outputs)
     run.log_artifact(given.outputs[0])
 
 

@@ -7,13 +7,14 @@ given = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",)
 
 def work(run) -> None:
     from masquerade.core import files
-    from masquerade.papers import figures, reference, tradeoffs
+    from masquerade.papers import curves, reference, tradeoffs
     from masquerade.papers.context import Context, skip_reasons
+    from masquerade.papers.measured import Results
 
-    context, cells = Context.of(given.params), files.read_numbers(given.metrics)
+    context = Context.of(given.params)
     figure = reference.load(given.declared, context.latent_stand_ins)
-    draw = {"curves": figures.curves, "tradeoff": tradeoffs.tradeoff}[figure.kind]
-    draw(figure, cells, skip_reasons(given.skipped), context, given.outputs)
+    kind = {"curves": curves, "tradeoff": tradeoffs}[figure.kind]
+    kind.draw(figure, Results(files.read_numbers(given.metrics), skip_reasons(given.skipped), context), given.outputs)
     run.log_artifact(given.outputs[0])
 
 

@@ -13,7 +13,7 @@ given = program.parse_arguments(
 
 def work(run) -> None:
     from masquerade.core.images import FaceArchive
-    from masquerade.papers import face_selection, figures, reference
+    from masquerade.papers import grids, reference
     from masquerade.papers.context import Context, skip_reasons
     from masquerade.params import sharing
     from masquerade.params.matrix import Cell
@@ -23,11 +23,11 @@ def work(run) -> None:
     distances = None
     if given.source:
         measured = {Cell.of("measurements", path): path for path in given.measured}
-        distances = face_selection.distances(given.source, measured, context.judge(figure.judge))
+        distances = grids.measure_distances(given.source, measured, context.judge(figure.judge))
     derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.recoveries))
     private = any(sharing.is_private(path, given.private.split()) for path in given.inputs)
-    images = figures.GridArchives(FaceArchive(given.faces), derived, attempts, distances, private)
-    figures.grid(figure, images, skip_reasons(given.skipped), context, given.outputs)
+    images = grids.GridArchives(FaceArchive(given.faces), derived, attempts, distances, private)
+    grids.draw(figure, images, skip_reasons(given.skipped), context, given.outputs)
     run.log_artifact(given.outputs[0])
 
 

@@ -7,14 +7,14 @@ given = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",)
 
 def work(_) -> None:
     from masquerade.core import files
-    from masquerade.papers import documents, imported_rows, reference, tables
+    from masquerade.papers import documents, reference, tables
     from masquerade.papers.context import Context, skip_reasons
+    from masquerade.papers.measured import Results
 
     context = Context.of(given.params)
-    imported = imported_rows.blocks(given.imported)
     declared = reference.load(given.declared, context.latent_stand_ins)
-    table = imported_rows.add(declared, imported, context.stand_ins)
-    result = tables.build(table, files.read_numbers(given.metrics), skip_reasons(given.skipped), context)
+    table = reference.add_imported_rows(declared, reference.parse_imported(given.imported), context.stand_ins)
+    result = tables.build(table, Results(files.read_numbers(given.metrics), skip_reasons(given.skipped), context))
     for path, text in zip(
         given.outputs, (result.csv(), documents.markdown(result), documents.latex(result)), strict=True
     ):

@@ -75,7 +75,7 @@ def list_cells(
     root: common.Root = Path(),
 ) -> None:
     """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
-    from masquerade.papers.latent_stand_ins import mark_title
+    from masquerade.papers.cautions import mark_title
     from masquerade.params import loading
     from masquerade.params.matrix import plan_cells as planned
 

@@ -6,7 +6,7 @@ judge or attempt. Case and punctuation do not matter.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,14 +145,36 @@ def _make_cell(item: str, record: Mapping[str, str]) -> AddressedCell:
     return AddressedCell(item, title, record["measured"], facts, (matrix_cell,))
 
 
-def list_names(record: Mapping[str, str]) -> set[str]:
-    """Every name of a column: its title, its title with the group, its metric, and the metric with part, judge or
-    attempt.
+def list_names(record: Mapping[str, str]) -> list[str]:
+    """Every name of a column, readable ones first, exact ones last: its title, with the group and without; its metric,
+    alone and with part, judge or attempt.
     """
     metric = record["metric"]
     details = [record[key] for key in ("part", "judge", "attempt") if record.get(key)]
-    titles = [record["column"], _join_title(record), metric, *(f"{metric} {word}" for word in details)]
-    return {make_slug(name) for name in [*titles, " ".join([metric, *details])]}
+    titles = [_join_title(record), record["column"], metric, *(f"{metric} {word}" for word in details)]
+    return list(dict.fromkeys(make_slug(name) for name in [*titles, " ".join([metric, *details])]))
+
+
+def list_addresses(item: str, records: Sequence[Mapping[str, str]]) -> list[str]:
+    """The address of every record of a table.
+
+    A column has the first of its names that no other number of its row has, except numbers on other datasets.
+    """
+    rows: dict[str, list[tuple[str, list[str]]]] = {}
+    for record in records:
+        rows.setdefault(_join_method(record), []).append((record["dataset"], list_names(record)))
+    addresses = []
+    for record in records:
+        row = _join_method(record)
+        for name in (names := list_names(record)):
+            datasets = [dataset for dataset, others in rows[row] if name in others]
+            if len(set(datasets)) == len(datasets):
+                column = name + (f":{record['dataset']}" if len(datasets) > 1 else "")
+                break
+        else:
+            column = names[-1]
+        addresses.append(f"{item}:{row}:{column}")
+    return addresses
 
 
 def make_slug(text: str) -> str:

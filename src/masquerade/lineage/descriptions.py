@@ -8,7 +8,7 @@ from rich.text import Text
 
 from masquerade.lineage.address import AddressedCell, ResolvedAddress
 from masquerade.lineage.chain import Link
-from masquerade.lineage.difference import Difference, group_causes
+from masquerade.lineage.difference import Difference
 from masquerade.lineage.history import Job
 from masquerade.lineage.verify import Verdict
 
@@ -88,17 +88,19 @@ def describe_machine(facts: Mapping[str, Any]) -> str:
 
 
 def describe_difference(result: Difference) -> Iterator[Text]:
-    """The old and new values, and every cause. Causes nearest to raw data come first."""
+    """The old and new values, and every cause with its jobs. Causes nearest to raw data come first."""
     yield Text(f"{result.address}: {result.old} -> {result.new}", style="bold")
     for title, old, new in result.values:
         yield Text(f"  {title}: {_format_number(old)} -> {_format_number(new)}{'' if old != new else ' (the same)'}")
     if not result.causes:
-        same = "its file has the same bytes" if result.same_bytes else "only other parts of its file changed"
-        yield Text(f"  nothing behind it changed; {same}", style="green")
-    for kind, what, jobs in group_causes(result.causes):
-        more = f" and {len(jobs) - 2} more" if len(jobs) > 3 else ""
-        names = ", ".join(jobs[: 2 if more else 3])
-        yield Text.assemble(f"  {kind:<12}", (what, "bold"), (f"  in {names}{more}", "dim"))
+        yield Text("  nothing behind it changed", style="green")
+    jobs: dict[tuple[str, str], list[str]] = {}
+    for cause in result.causes:
+        what = cause.what if cause.effect else f"{cause.what} (without effect)"
+        jobs.setdefault((cause.kind, what), []).append(cause.job)
+    for (kind, what), names in jobs.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        yield Text.assemble(f"  {kind:<12}", (what, "bold"), (f"  in {', '.join(names[:3])}{more}", "dim"))
 
 
 def describe_verdict(result: Verdict, every: bool) -> Iterator[Text]:

@@ -8,7 +8,7 @@ raw files differ. It is no cause if it differs only because an earlier job diffe
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,7 @@ class Change:
 class Cause:
     """One change in one job.
 
-    ``kind``: parameter, code, rule, data, input, environment, chance or job. ``effect``: whether the job wrote other
-    bytes.
+    ``kind``: parameter, rule, code, data, environment, chance or job. ``effect``: whether the job wrote other bytes.
     """
 
     job: str
@@ -54,7 +53,6 @@ class Difference:
     old: str
     new: str
     values: tuple[tuple[str, str, str], ...]
-    same_bytes: bool
     causes: tuple[Cause, ...]
 
 
@@ -74,94 +72,73 @@ def compare(old: History, new: History, address: str) -> Difference:
     """Why ``address`` differs between two builds. Raises LineageError if one of them does not have it."""
     before, after = resolve(address, old), resolve(address, new)
     causes: list[Cause] = []
-    if old.scale != new.scale:
+    if old.scale != new.scale:  # all paths differ, too
         causes.append(Cause("params.yaml", "parameter", str(Change("scale", old.scale, new.scale)), True))
-    old_jobs, new_jobs = _list_jobs_behind(old, before), _list_jobs_behind(new, after)
-    for key in dict.fromkeys((*new_jobs, *old_jobs)):
-        if key in old_jobs and key in new_jobs:
-            causes += _find_causes(key, (old, old_jobs[key]), (new, new_jobs[key]))
-        elif old.scale == new.scale:
-            causes.append(Cause(key, "job", "is new" if key in new_jobs else "is gone", True))
-    values = _pair_values(before, after)
-    return Difference(
-        address, str(old), str(new), values, _find_md5(old, before) == _find_md5(new, after), tuple(causes)
-    )
-
-
-def _find_md5(build: History, target: ResolvedAddress) -> str:
-    job = build.find_job(target.file)
-    return job.outputs[target.file] if job else ""
-
-
-def _pair_values(old: ResolvedAddress, new: ResolvedAddress) -> tuple[tuple[str, str, str], ...]:
-    before, after = ({cell.title: cell.value for cell in target.cells if cell.title != target.address}
-                     for target in (old, new))  # fmt: skip
-    return tuple((title, before.get(title, ""), after.get(title, "")) for title in dict.fromkeys((*before, *after)))
+    else:
+        old_jobs, new_jobs = _list_jobs_behind(old, before), _list_jobs_behind(new, after)
+        for key in dict.fromkeys((*new_jobs, *old_jobs)):
+            if key in old_jobs and key in new_jobs:
+                causes += _find_causes((old, old_jobs[key]), (new, new_jobs[key]))
+            else:
+                causes.append(Cause(key, "job", "is new" if key in new_jobs else "is gone", True))
+    old_values, new_values = ({cell.title: cell.value for cell in target.cells if cell.title != address}
+                              for target in (before, after))  # fmt: skip
+    titles = dict.fromkeys((*old_values, *new_values))
+    values = tuple((title, old_values.get(title, ""), new_values.get(title, "")) for title in titles)
+    return Difference(address, str(old), str(new), values, tuple(causes))
 
 
 def _list_jobs_behind(build: History, target: ResolvedAddress) -> dict[str, Job]:
     """Key -> every job behind ``target``, each after the jobs that it was made from."""
-    ordered: dict[str, Job] = {}
-    entered: set[str] = set()
+    ordered: dict[str, Job | None] = {}
 
-    def visit(job: Job, reads: Callable[[str], bool]) -> None:
-        entered.add(job.key)
-        for path in filter(reads, job.inputs):
-            earlier = build.find_job(path)
-            if earlier and earlier.key not in entered:
-                visit(earlier, lambda _: True)
+    def visit(path: str) -> None:
+        job = build.find_job(path)
+        if job is None or job.key in ordered:
+            return
+        ordered[job.key] = None  # entered
+        for earlier in job.inputs:
+            if path != target.file or target.depends(earlier, build.scale):
+                visit(earlier)
+        del ordered[job.key]
         ordered[job.key] = job
 
-    if last := build.find_job(target.file):
-        visit(last, lambda path: target.depends(path, build.scale))
-    return ordered
+    visit(target.file)
+    return {key: job for key, job in ordered.items() if job}
 
 
-def _find_causes(key: str, old: tuple[History, Job], new: tuple[History, Job]) -> list[Cause]:
-    """What changed in the job ``key`` itself, and in its circumstances if it wrote other bytes."""
-    before, after = old[1], new[1]
-    effect = before.outputs != after.outputs
-    causes = [Cause(key, "parameter", str(change), effect) for change in list_changes(before.params, after.params)]
-    if before.template != after.template:
-        causes.append(Cause(key, "rule", "the command of the rule changed", effect))
-    if before.code_sha256 != after.code_sha256:
-        causes.append(Cause(key, "code", _list_changed_sources(old, new), effect))
-    for path in sorted(before.inputs.keys() | after.inputs.keys()):
-        if path not in before.inputs or path not in after.inputs:
-            reads = "now" if path in after.inputs else "no longer"
-            causes.append(Cause(key, "input", f"{path} is {reads} read", effect))
-        elif before.inputs[path] != after.inputs[path] and not any(build.find_job(path) for build, _ in (old, new)):
-            causes.append(Cause(key, "data", f"{path} has other bytes", effect))
-    if not effect:
-        return causes
-    if changes := _compare_circumstances(before.circumstances, after.circumstances):
-        causes.append(Cause(key, "environment", ", ".join(map(str, changes)), True))
-    elif not causes and before.inputs == after.inputs:
+def _find_causes(old: tuple[History, Job], new: tuple[History, Job]) -> Iterator[Cause]:
+    """What changed in one job itself, and in its circumstances if it wrote other bytes."""
+    jobs = old[1], new[1]
+    before, after = jobs
+    effect, found = before.outputs != after.outputs, False
+    closures = [build.closure(job) for build, job in (old, new)]
+    if not all(closures):  # one of the lists of source files is not known
+        closures = [{job.code: job.code_sha256} for job in jobs]
+    trees = {
+        "parameter": [job.params for job in jobs],
+        "rule": [{"the command of the rule": job.template} for job in jobs],
+        "code": closures,
+        "data": [_list_raw_files(build, job) for build, job in (old, new)],
+        "environment": [_list_circumstances(job) if effect else {} for job in jobs],
+    }
+    for kind, (one, other) in trees.items():
+        changes = list_changes(one, other)
+        if kind == "environment":  # a job that did not load torch did not record the kernels
+            changes = [change for change in changes if change.key != "machine.kernels" or (change.old and change.new)]
+        for change in changes:
+            found = True
+            yield Cause(before.key, kind, str(change) if kind in ("parameter", "environment") else change.key, effect)
+    if effect and not found and before.inputs == after.inputs:
         what = "other bytes from the same code, parameters and inputs; the circumstances are the same"
-        causes.append(Cause(key, "chance", what, True))
-    return causes
+        yield Cause(before.key, "chance", what, True)
 
 
-def _list_changed_sources(old: tuple[History, Job], new: tuple[History, Job]) -> str:
-    """The source files whose fingerprints differ."""
-    before, after = (build.closure(job) for build, job in (old, new))
-    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    return ", ".join(names) if before and after else f"{new[1].code} (one of the lists of source files is not known)"
+def _list_raw_files(build: History, job: Job) -> dict[str, str]:
+    """The hashes of the files that no job made; '' for the others, of which only the presence is a cause."""
+    return {path: "" if build.find_job(path) else sha256 for path, sha256 in job.inputs.items()}
 
 
-def _compare_circumstances(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
-    """Other versions of Python and of packages, and another machine."""
-    before, after = ({"Python": one["environment"]["python"], **one["environment"]["packages"]} for one in (old, new))
-    machine = list_changes(old["machine"], new["machine"], "machine.")
-    # a job that did not load torch did not record the kernels
-    machine = [change for change in machine if change.key != "machine.kernels" or (change.old and change.new)]
-    return [*list_changes(before, after), *machine]
-
-
-def group_causes(causes: Iterable[Cause]) -> list[tuple[str, str, list[str]]]:
-    """(kind, what, jobs): the same change in several jobs is one entry."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for cause in causes:
-        what = cause.what if cause.effect else f"{cause.what} (without effect)"
-        groups.setdefault((cause.kind, what), []).append(cause.job)
-    return [(kind, what, jobs) for (kind, what), jobs in groups.items()]
+def _list_circumstances(job: Job) -> dict[str, Any]:
+    environment = job.circumstances["environment"]
+    return {"Python": environment["python"], **environment["packages"], "machine": job.circumstances["machine"]}

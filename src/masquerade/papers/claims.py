@@ -4,6 +4,7 @@ A claim declares which numbers are greater than which. `verdicts` computes wheth
 and `needs` while it is built, so this module imports neither torch nor matplotlib.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import reference_files
+from masquerade.papers import reference
 from masquerade.papers.declarations import Declared, Measure, Named, Need
 from masquerade.papers.reference import FOLDER
 
@@ -117,18 +118,16 @@ def _without_attempt(measure: Measure | None) -> None:
 
 def load(path: Path = FILE) -> list[Claim]:
     """Read every claim, in the order of the file. Raises ReferenceFileError naming the file, the claim and the key."""
-    claims = [_claim(path, number, item) for number, item in enumerate(reference_files.entries(path, "claims"), 1)]
-    known: set[tuple[str, str]] = set()
-    for claim in claims:
-        if (claim.paper, claim.name) in known:
-            raise ReferenceFileError(f"{path}: {claim.paper} has two claims with the name '{claim.name}'.")
-        known.add((claim.paper, claim.name))
+    claims = [_claim(path, number, item) for number, item in enumerate(reference.read_entries(path, "claims"), 1)]
+    for (paper, name), count in Counter((claim.paper, claim.name) for claim in claims).items():
+        if count > 1:
+            raise ReferenceFileError(f"{path}: {paper} has two claims with the name '{name}'.")
     return claims
 
 
 def _claim(path: Path, number: int, item: dict) -> Claim:
     name = f" ('{item['name']}')" if "name" in item else ""
-    return reference_files.check(Claim, item, f"{path}: claim {number}{name}")
+    return reference.check(Claim, item, f"{path}: claim {number}{name}")
 
 
 def of_papers(claims: Iterable[Claim], papers: Sequence[str]) -> list[Claim]:

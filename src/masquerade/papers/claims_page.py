@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from masquerade.core import discovery, files
-from masquerade.papers import documents, evasion, judges_in_training, latent_stand_ins, layout
+from masquerade.papers import cautions, documents, layout
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
@@ -50,7 +50,7 @@ def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
     rows = []
     for verdict in verdicts:
         claim = verdict.claim
-        paper = latent_stand_ins.mark_title(claim.paper, claim.paper, context.latent_stand_ins)
+        paper = cautions.mark_title(claim.paper, claim.paper, context.latent_stand_ins)
         rows.append([paper, claim.says, _word(verdict), _margin(verdict), claim.source])
     columns = r"lp{0.34\linewidth}p{0.18\linewidth}lp{0.14\linewidth}"
     grid = documents.latex_grid(["Paper", "Claim", "Here", "Margin", "In the paper"], rows, columns, longtable=True)
@@ -119,7 +119,7 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
 
 def _heading(paper: str, context: Context) -> str:
     known = paper in discovery.list_names("methods")
-    return f"## {latent_stand_ins.mark_title(paper, paper, context.latent_stand_ins)}" + (
+    return f"## {cautions.mark_title(paper, paper, context.latent_stand_ins)}" + (
         f"\n\n*{discovery.load('methods', paper).paper}*" if known else ""
     )
 
@@ -178,7 +178,7 @@ def _each(texts: Sequence[str]) -> str:
 
 def _side(verdict: Verdict, side: Side, closest: bool, context: Context) -> str:
     cell, measured = side.compared, side.measured
-    parts = [latent_stand_ins.mark_title(f"`{cell.method}/{cell.variant}`", cell.method, context.latent_stand_ins)]
+    parts = [cautions.mark_title(f"`{cell.method}/{cell.variant}`", cell.method, context.latent_stand_ins)]
     parts += [f"*{cell.attempt}*"] if cell.attempt else []
     parts += [f"({_short(verdict.claim, cell.measure)})"] if cell.measure else []
     if measured.value is None:
@@ -251,8 +251,8 @@ def _measures(verdicts: Sequence[Verdict], context: Context) -> list[list[str]]:
 def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     notes = [f"{verdict.claim.says.rstrip('.')}: {verdict.claim.note}." for verdict in verdicts if verdict.claim.note]
     compared = [side.compared.method for verdict in verdicts for side in verdict.sides]
-    notes += evasion.notes((method, method) for method in compared)
-    notes += filter(None, [latent_stand_ins.note(((name, name) for name in compared), context.latent_stand_ins)])
+    notes += cautions.explain_evasion((method, method) for method in compared)
+    notes += filter(None, [cautions.explain_stand_ins(((name, name) for name in compared), context.latent_stand_ins)])
     uses = {
         (context.judge(measure.judge), side.compared.method, side.compared.method)
         for verdict in verdicts
@@ -264,5 +264,5 @@ def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
         ": values are means over them." if several else "."
     )
     spread = "± is the standard deviation that the metric's own protocol reports, over what the table above says."
-    trained = judges_in_training.sentence(uses, "page", context.stand_ins.datasets.values())
+    trained = cautions.describe_judges(uses, "page", context.stand_ins.datasets.values())
     return [*notes, spread, trained, f"{seeds} Code: commit {context.commit}."]

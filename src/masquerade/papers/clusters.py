@@ -34,7 +34,7 @@ SIDE, WORDS = 2.1, 0.55
 """The side of a panel and the height of the legend below it, in inches."""
 
 
-def silhouette(features: np.ndarray, labels: np.ndarray) -> float | None:
+def score_silhouette(features: np.ndarray, labels: np.ndarray) -> float | None:
     """The silhouette score of ``labels`` (N,) in ``features`` (N, D), by Euclidean distances: -1 .. 1.
 
     The mean over faces of (b - a) / max(a, b); a and b are the mean distances to the face's own group and to the
@@ -73,7 +73,7 @@ def select_faces(panel: Clustered, rows: pd.DataFrame) -> tuple[pd.DataFrame, np
     return rows, np.where(rows[column].astype(bool), *panel.names)
 
 
-def clusters(
+def draw(
     figure: Clusters,
     seeds: Sequence[SeedFeatures],
     skipped: Mapping[Setting, str],
@@ -139,7 +139,7 @@ def _scores(panel: Clustered, seeds: Sequence[SeedFeatures], features: str) -> s
     values = []
     for rows, _ in seeds:
         faces, labels = select_faces(panel, rows)
-        values.append(silhouette(_vectors(faces, features), labels) if len(faces) else None)
+        values.append(score_silhouette(_vectors(faces, features), labels) if len(faces) else None)
     if None in values:
         return "none"
     return f"{round(fmean(values), 2) + 0.0:.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")

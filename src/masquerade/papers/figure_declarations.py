@@ -4,8 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from masquerade.papers.declarations import Declared, Item, Measure, Named, Table
-from masquerade.papers.printed import KnownNumber, PrintedNumber
+from masquerade.papers.declarations import Declared, Item, KnownNumber, Measure, Named, PrintedNumber, Table
 
 
 class Marker(Declared):

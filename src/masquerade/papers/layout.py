@@ -5,9 +5,8 @@ from itertools import count, groupby, product
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from masquerade.papers import evasion, judges_in_training
-from masquerade.papers.measured import fact_text
-from masquerade.papers.ordering import Order
+from masquerade.papers import cautions
+from masquerade.papers.measured import Order, fact_text
 
 if TYPE_CHECKING:
     from masquerade.papers.context import Context
@@ -59,8 +58,8 @@ def notes(result: "TableResult") -> list[str]:
     sentences = ours if table.ours else [f"† is not in the paper. {' '.join(ours)}".rstrip()]
     sentences += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
     sentences += [table.note] if table.note else []
-    if evasion.of_table(table):
-        sentences += evasion.notes((line.row.method, line.row.title) for line in result.lines)
+    if cautions.needs_evasion_mark(table):
+        sentences += cautions.explain_evasion((line.row.method, line.row.title) for line in result.lines)
     once = {(line.row.method, line.row.variant): line for line in reversed(result.lines)}.values()  # several attempts
     lines = [line for line in result.lines if any(line is first for first in once)]
     sentences += [f"{line.row.title}: {_facts(line.facts)}." for line in lines if line.facts]
@@ -72,8 +71,8 @@ def notes(result: "TableResult") -> list[str]:
                if entry.column.spread == "metric" and entry.spread[0] is not None}  # fmt: skip
     sentences += [text for line in lines if (text := _key_spreads(line))]
     sentences += [text for text in [_order(result)] if text]
-    unknown = judges_in_training.unknown((line.row.method, line.row.title) for line in lines if not line.reason)
-    trained = f"{judges_in_training.of_table(table, context)} {unknown}".strip()
+    unknown = cautions.name_unknown_trainings((line.row.method, line.row.title) for line in lines if not line.reason)
+    trained = f"{cautions.list_judges_in_training(table, context)} {unknown}".strip()
     return [
         *sentences,
         *sorted(spreads),
@@ -156,8 +155,8 @@ def stand_ins(result: "TableResult", column: "Column") -> list[str]:
 
 def label(result: "TableResult", row: "Row") -> str:
     """The label of a method, with the mark of evasion and that of a row which is not in the paper."""
-    mark = evasion.MARK if evasion.measures_evasion(row.method) and evasion.of_table(result.table) else ""
-    return row.title + mark + ("" if row.printed or result.table.ours else DAGGER)
+    evades = cautions.measures_evasion(row.method) and cautions.needs_evasion_mark(result.table)
+    return row.title + cautions.EVASION * evades + ("" if row.printed or result.table.ours else DAGGER)
 
 
 def marks(result: "TableResult") -> dict[str, str]:

@@ -1,8 +1,13 @@
-"""The measured side of tables and figures: the metrics of cells, joined over seeds, each with its denominator."""
+"""The measured side of tables and figures: the metrics of cells, joined over seeds, each with its denominator.
+
+It also compares measured numbers: their differences with intervals, and the order of rows with the order that a paper
+prints.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any
 
@@ -11,7 +16,7 @@ import numpy as np
 from masquerade.core import seeding
 from masquerade.core.statistics import compute_interval, decode
 from masquerade.papers.context import Context
-from masquerade.papers.declarations import Measure
+from masquerade.papers.declarations import Measure, Printed
 from masquerade.params.matrix import Setting
 
 COUNTS = ("faces", "refused")
@@ -44,17 +49,22 @@ class Measured:
     draws: np.ndarray | None = field(default=None, compare=False, repr=False)
 
 
-class Cells:
-    """The metrics of every cell of a run, by dataset, method and variant."""
+class Results:
+    """The metrics of every cell of a run, by (dataset, method, variant); why others are missing; and the context.
 
-    def __init__(self, cells: Iterable[Mapping[str, Any]]):
+    ``skipped``: (dataset, method, variant) -> why it was not run.
+    """
+
+    def __init__(self, cells: Iterable[Mapping[str, Any]], skipped: Mapping[Setting, str], context: Context):
+        self.skipped, self.context = skipped, context
         self._cells: dict[Setting, list[Mapping[str, Any]]] = {}
         for tree in sorted(cells, key=lambda tree: tree["cell"]["seed"]):
             cell = tree["cell"]
             self._cells.setdefault((cell["dataset"], cell["method"], cell["variant"]), []).append(tree)
 
-    def __contains__(self, key: Setting) -> bool:
-        return key in self._cells
+    def explain_missing(self, key: Setting) -> str:
+        """Why a setting has no metrics; '' if it has."""
+        return "" if key in self._cells else self.skipped.get(key, "it has no metrics").rstrip(".")
 
     def variants(self, dataset: str, method: str) -> list[tuple[str, str]]:
         """The (method, variant) pairs of one method that were measured on one dataset."""
@@ -79,12 +89,12 @@ class Cells:
         refused, every = (sum(statement.get(name, 0) for statement in statements) for name in reversed(COUNTS))
         return refused, every
 
-    def measure(self, key: Setting, measure: Measure, context: Context, attempt: str | None = None) -> Measured:
+    def measure(self, key: Setting, measure: Measure, attempt: str | None = None) -> Measured:
         """One metric over all seeds of one setting.
 
         ``attempt`` selects the images: '' = the anonymized ones; None = the attempt of ``measure``.
         """
-        values = list(self.by_seed(key, measure, context, attempt).values())
+        values = list(self.by_seed(key, measure, attempt).values())
         counted = [value for value in values if value["value"] is not None]
         missing = [value["note"].rstrip(".") or "not a number" for value in values if value["value"] is None]
         if not counted:
@@ -109,17 +119,15 @@ class Cells:
             draws=drawn,
         )
 
-    def by_seed(
-        self, key: Setting, measure: Measure, context: Context, attempt: str | None = None
-    ) -> dict[int, Mapping[str, Any]]:
+    def by_seed(self, key: Setting, measure: Measure, attempt: str | None = None) -> dict[int, Mapping[str, Any]]:
         """Seed -> the metric as the metrics file has it (value, over, of, spread, ...), by seed.
 
         If a seed gave no number, ``value`` is None and ``note`` says why.
         """
-        name = ".".join(filter(None, [context.judge(measure.judge), measure.part]))
-        pictures = measure.attempt if attempt is None else attempt
+        name = ".".join(filter(None, [self.context.judge(measure.judge), measure.part]))
+        images = measure.attempt if attempt is None else attempt
         cells = self._cells.get(key, ())
-        return {cell["cell"]["seed"]: _with_keys(cell, pictures, measure.metric, name) for cell in cells}
+        return {cell["cell"]["seed"]: _with_keys(cell, images, measure.metric, name) for cell in cells}
 
 
 def _join_draws(texts: Sequence[str | None]) -> np.ndarray | None:
@@ -137,36 +145,32 @@ def _join_draws(texts: Sequence[str | None]) -> np.ndarray | None:
 
 def _with_keys(cell: Mapping[str, Any], attempt: str, metric: str, name: str) -> Mapping[str, Any]:
     """`_value`; that of the anonymized images takes its spread over keys from those of other keys."""
-    value = _value(_metrics(cell, attempt), metric, name)
-    if attempt or value["value"] is None or "key" not in cell.get("attempts", {}):
+    attempts = cell.get("attempts", {})
+    reason = f"{cell['cell']['method']} has no attempt '{attempt}'"
+    value = _value(attempts.get(attempt, reason) if attempt else cell["metrics"], metric, name)
+    if attempt or value["value"] is None or "key" not in attempts:
         return value
-    return {**value, "key_spread": _value(_metrics(cell, "key"), metric, name).get("key_spread")}
-
-
-def _metrics(cell: Mapping[str, Any], attempt: str) -> Mapping[str, Any] | str:
-    """The metrics of one kind of images of a cell, or the reason why there are none."""
-    if not attempt:
-        return cell["metrics"]
-    return cell.get("attempts", {}).get(attempt, f"{cell['cell']['method']} has no attempt '{attempt}'")
+    return {**value, "key_spread": _value(attempts["key"], metric, name).get("key_spread")}
 
 
 def _value(metrics: Mapping[str, Any] | str, metric: str, name: str) -> Mapping[str, Any]:
-    """The value of one metric by its name (judge and part).
+    """The value of one metric by its name (judge and part). ``metrics``: or the reason why there are none.
 
     Without a number, ``value`` is None and ``note`` says why.
     """
+    note = ""
     if isinstance(metrics, str):
-        return {"value": None, "note": metrics}
-    if metric not in metrics:
-        return {"value": None, "note": f"{metric} was not computed at this scale"}
-    if not metrics[metric]:
-        return {"value": None, "note": f"{metric} was not measured here"}
-    if name not in metrics[metric]:
-        return {"value": None, "note": f"{metric} has no value by {name or 'itself'} for this method"}
+        note = metrics
+    elif metric not in metrics:
+        note = f"{metric} was not computed at this scale"
+    elif not metrics[metric]:
+        note = f"{metric} was not measured here"
+    elif name not in metrics[metric]:
+        note = f"{metric} has no value by {name or 'itself'} for this method"
+    if note or isinstance(metrics, str):
+        return {"value": None, "note": note}
     value = metrics[metric][name]
-    if value["value"] is None or not math.isfinite(value["value"]):
-        return {**value, "value": None}
-    return value
+    return value if value["value"] is not None and math.isfinite(value["value"]) else {**value, "value": None}
 
 
 def fact_text(values: Sequence[Any]) -> str:
@@ -175,3 +179,66 @@ def fact_text(values: Sequence[Any]) -> str:
     if len(texts) > 1 and all(isinstance(value, int | float) for value in values):
         return f"{min(values):.4g} to {max(values):.4g}"
     return " or ".join(texts) or "not stated"
+
+
+@dataclass(frozen=True)
+class Order:
+    """Of the pairs of rows that the paper orders and that were measured, how many agree with it.
+
+    ``concordant``: the interval of the measured difference lies on the printed side of 0. ``discordant``: on the other
+    side. ``undecided``: it contains 0, or there is none. Chance gives as many discordant pairs as concordant ones.
+    """
+
+    concordant: int = 0
+    discordant: int = 0
+    undecided: int = 0
+
+    @property
+    def pairs(self) -> int:
+        """All pairs that were compared."""
+        return self.concordant + self.discordant + self.undecided
+
+    @property
+    def decided(self) -> int:
+        """The pairs whose measured order is known."""
+        return self.concordant + self.discordant
+
+    def __add__(self, other: "Order") -> "Order":
+        return Order(
+            self.concordant + other.concordant, self.discordant + other.discordant, self.undecided + other.undecided
+        )
+
+
+def subtract(greater: Measured, than: Measured, within: float = 0.0) -> tuple[float, tuple[float, float] | None]:
+    """The difference of two values plus ``within``, and its interval; both must have a value.
+
+    The interval is that of the differences in each bootstrap sample of the same people.
+    """
+    assert greater.value is not None
+    assert than.value is not None
+    value = greater.value - than.value + within
+    if greater.draws is None or than.draws is None:
+        return value, None
+    return value, compute_interval(greater.draws - than.draws + within)
+
+
+def compare_orders(rows: Sequence[tuple[Printed | None, Measured]]) -> list[Order]:
+    """For each row of one column: its comparisons with the other rows. Equal printed numbers are not compared."""
+    orders = [Order() for _ in rows]
+    numbers = [
+        (place, printed.value, measured)
+        for place, (printed, measured) in enumerate(rows)
+        if printed and measured.value is not None
+    ]
+    for (place, printed, measured), (other_place, other_printed, other_measured) in combinations(numbers, 2):
+        if sign := np.sign(printed - other_printed):
+            comparison = _compare(sign, subtract(measured, other_measured)[1])
+            orders[place] += comparison
+            orders[other_place] += comparison
+    return orders
+
+
+def _compare(printed_sign: float, interval: tuple[float, float] | None) -> Order:
+    if interval is None or interval[0] <= 0 <= interval[1]:
+        return Order(undecided=1)
+    return Order(concordant=1) if np.sign(interval[0]) == printed_sign else Order(discordant=1)

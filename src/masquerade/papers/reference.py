@@ -4,37 +4,43 @@ It also says which numbers and images a table or figure needs. The graph calls i
 neither torch nor matplotlib.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
 
 from masquerade.core.errors import ReferenceFileError, suggest_nearest
-from masquerade.papers import latent_stand_ins, reference_files
-from masquerade.papers.declarations import Measure, Named, Need, Row, Table
+from masquerade.papers import cautions
+from masquerade.papers.declarations import Declared, KnownNumber, Measure, Named, Need, Row, Table
 from masquerade.papers.figure_declarations import KINDS, Curves, Grid, MethodVariant, Reference, Tradeoff
+from masquerade.params.blocks import ImportedMethod, StandIns
 
 FOLDER = Path("reference")
+COSTS = FOLDER / "costs.yaml"
+Block = TypeVar("Block", bound=BaseModel)
 OURS = {"attackers": "Attackers who know the method"}
 """The folders of tables that no paper has -> title."""
 
 
-def load(path: Path, stand_ins: latent_stand_ins.StandIns = MappingProxyType({})) -> Reference:
+def load(path: Path, stand_ins: cautions.StandIns = MappingProxyType({})) -> Reference:
     """Read one reference file. Titles of methods in ``stand_ins`` say that another method runs in their place.
 
     Raises ReferenceFileError naming the file and the key.
     """
-    tree = reference_files.read(path)
+    tree = _read(path)
     kind = tree.get("kind") if isinstance(tree, dict) else None
     if kind not in KINDS:
         raise ReferenceFileError(f"{path}: 'kind' is {kind!r}; it must be one of {', '.join(KINDS)}.")
     named = {"paper": path.parent.name, "name": path.stem}
-    return latent_stand_ins.mark(reference_files.check(KINDS[kind], tree | named, str(path), given=named), stand_ins)
+    return cautions.mark_stand_ins(check(KINDS[kind], tree | named, str(path), given=named), stand_ins)
 
 
-def find(
-    paper: str, folder: Path = FOLDER, stand_ins: latent_stand_ins.StandIns = MappingProxyType({})
-) -> list[Reference]:
+def find(paper: str, folder: Path = FOLDER, stand_ins: cautions.StandIns = MappingProxyType({})) -> list[Reference]:
     """Every table and figure of one paper, by file name, as `load` reads it.
 
     Raises ReferenceFileError when there is none.
@@ -108,3 +114,118 @@ def _variants(entry: Row | MethodVariant, offered: Iterable[tuple[str, str]]) ->
 def stand_in(named: Named, stand_ins: Mapping[str, str]) -> str:
     """What takes the place of a paper's dataset or judge. A role without a stand-in is the name of our own judge."""
     return stand_ins.get(named.role, named.role)
+
+
+def parse_imported(text: str) -> dict[str, ImportedMethod]:
+    """The blocks ``imported.<name>`` of params.yaml, by their names, from the JSON that the graph passes."""
+    return {key.removeprefix("imported."): ImportedMethod(**block) for key, block in json.loads(text).items()}
+
+
+def add_imported_rows(item: Reference, imported: Mapping[str, ImportedMethod], stand_ins: StandIns) -> Reference:
+    """``item`` with one more row for each imported (method, variant) on one of its datasets.
+
+    A row of the paper that names the pair is filled instead. Three kinds of items stay as they are: figures, tables
+    that the paper does not print, and tables that also show recovered faces.
+    """
+    if not isinstance(item, Table) or not _shows_anonymized(item):
+        return item
+    printed = {(row.method, row.variant) for row in item.rows}
+    names = {stand_in(dataset, stand_ins.datasets) for dataset in item.datasets}
+    rows = [
+        Row(
+            title=method.title if variant == "default" else f"{method.title} ({variant})",
+            method=name,
+            variant=variant,
+            note="images that another program made, imported",
+        )
+        for name, method in imported.items()
+        for variant, sets in method.variants.items()
+        if (name, variant) not in printed and names & sets.keys()
+    ]
+    return item.model_copy(update={"rows": (*item.rows, *rows)})
+
+
+def _shows_anonymized(table: Table) -> bool:
+    """Whether the paper prints the table and every row and column is of anonymized images."""
+    return not (table.ours or any(part.attempt for part in (*table.rows, *table.columns)))
+
+
+class PrintedCost(Declared):
+    """The time in which a paper anonymizes one image."""
+
+    paper: str
+    """Its folder in reference/."""
+    method: str
+    variant: str
+    printed: KnownNumber
+    """Seconds per image."""
+    device: str
+    """As the paper writes it."""
+    source: str
+    """The place in the paper."""
+    note: str = ""
+    """What the paper leaves open."""
+
+
+def load_costs(path: Path = COSTS) -> list[PrintedCost]:
+    """The seconds per image that the papers print. benchmarks/ measures them here. Raises ReferenceFileError."""
+    return [check(PrintedCost, item, str(path)) for item in read_entries(path, "printed times")]
+
+
+def _read(path: Path) -> Any:
+    """The tree of a file, with strings as leaves: a printed 1.0280 keeps its last zero. Raises ReferenceFileError."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)
+    except OSError as error:
+        raise ReferenceFileError(f"{path} cannot be read: {error.strerror}.") from error
+    except yaml.YAMLError as error:
+        raise ReferenceFileError(f"{path} is not valid YAML: {error}") from error
+
+
+def read_entries(path: Path, contents: str) -> list[dict[str, Any]]:
+    """The entries of a file that is a list of ``contents``. Raises ReferenceFileError."""
+    tree = _read(path)
+    if not isinstance(tree, list) or not all(isinstance(item, dict) for item in tree):
+        raise ReferenceFileError(f"{path} must be a list of {contents}, each with its keys.")
+    return tree
+
+
+def check(kind: type[Block], fields: Mapping[str, Any], place: str, given: Collection[str] = ()) -> Block:
+    """``fields`` as an object of ``kind``. ``given``: the fields that do not stand in the file.
+
+    Raises ReferenceFileError with a line for each mistake, which begins with ``place``.
+    """
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        texts = dict.fromkeys(_list_mistakes(error, kind, given))
+        raise ReferenceFileError("\n".join(f"{place}: {text}" for text in texts)) from error
+
+
+def _list_mistakes(error: ValidationError, kind: type[BaseModel], given: Collection[str]) -> Iterator[str]:
+    for item in error.errors():
+        place = item["loc"]
+        key = ".".join(map(str, place))
+        if item["type"] == "extra_forbidden":
+            allowed = _list_fields(kind, place[:-1], given)
+            yield f"unknown key '{key}'. {suggest_nearest(str(place[-1]), allowed)}"
+        elif item["type"] == "missing":
+            yield f"'{key}' is missing."
+        else:
+            yield f"{f'{key}: ' * bool(key)}{item['msg'].removeprefix('Value error, ')}."
+
+
+def _list_fields(kind: type[BaseModel], place: Iterable[str | int], given: Collection[str]) -> list[str]:
+    """The keys that are allowed at one place of a file."""
+    model = kind
+    for part in place:
+        if part in model.model_fields:
+            model = _find_model(model.model_fields[part].annotation) or model
+    return [name for name in model.model_fields if model is not kind or name not in given]
+
+
+def _find_model(annotation: Any) -> type[BaseModel] | None:
+    """The model class inside an annotation such as ``tuple[Column, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := _find_model(part))), None)

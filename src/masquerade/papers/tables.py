@@ -5,19 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from masquerade.core import files
-from masquerade.papers import ordering, reference
+from masquerade.papers import measured, reference
 from masquerade.papers.context import Context
-from masquerade.papers.declarations import Column, Row, Table
-from masquerade.papers.measured import Cells, Measured
-from masquerade.papers.ordering import Order
-from masquerade.papers.printed import Printed
-from masquerade.params.matrix import Setting
-
-FIELDS = (
-    "row", "method", "variant", "dataset", "group", "column", "metric", "part", "attempt", "paper_judge", "judge",
-    "direction", "printed", "printed_value", "printed_spread", "measured", "low", "high", "key_spread", "spread",
-    "spread_of", "difference", "over", "of", "seeds", "best", "concordant", "discordant", "undecided", "reason", "note",
-)  # fmt: skip
+from masquerade.papers.declarations import Column, Printed, Row, Table
+from masquerade.papers.measured import Measured, Order, Results
 
 
 @dataclass(frozen=True)
@@ -65,21 +56,26 @@ class Line:
 
 @dataclass(frozen=True)
 class TableResult:
-    """A table with its measured values, to be written as CSV, Markdown or LaTeX."""
+    """A table with its measured values, to be written as CSV, Markdown, LaTeX or HTML."""
 
     table: Table
     context: Context
     lines: tuple[Line, ...]
 
+    def list_records(self) -> list[dict[str, Any]]:
+        """One record for each place of the table, line by line."""
+        return [self._record(line, entry) for line in self.lines for entry in line.entries]
+
     def csv(self) -> str:
-        """Tidy CSV: one record for each place of the table, numbers at full precision, an empty field for no number."""
-        columns = [field for field in FIELDS if field != "attempt" or reference.list_attempts(self.table)]
-        return files.format_csv(columns, (self._record(line, entry) for line in self.lines for entry in line.entries))
+        """Tidy CSV of the records: numbers at full precision, an empty field for no number."""
+        records = self.list_records()
+        columns = [name for name in records[0] if name != "attempt" or reference.list_attempts(self.table)]
+        return files.format_csv(columns, records)
 
     def _record(self, line: Line, entry: Entry) -> dict[str, Any]:
-        column, printed, measured = entry.column, entry.printed, entry.measured
+        column, printed, value = entry.column, entry.printed, entry.measured
         spread, spread_of = entry.spread
-        difference = "" if printed is None or measured.value is None else measured.value - printed.value
+        difference = "" if printed is None or value.value is None else value.value - printed.value
         return {
             "row": line.row.title,
             "method": line.row.method,
@@ -96,68 +92,61 @@ class TableResult:
             "printed": printed.text if printed else "",
             "printed_value": printed.value if printed else "",
             "printed_spread": printed.spread if printed else "",
-            "measured": measured.value,
-            "low": measured.interval[0] if measured.interval else "",
-            "high": measured.interval[1] if measured.interval else "",
-            "key_spread": measured.key_spread,
+            "measured": value.value,
+            "low": value.interval[0] if value.interval else "",
+            "high": value.interval[1] if value.interval else "",
+            "key_spread": value.key_spread,
             "spread": spread,
             "spread_of": spread_of,
             "difference": difference,
-            "over": measured.over,
-            "of": measured.of,
-            "seeds": measured.seeds,
+            "over": value.over,
+            "of": value.of,
+            "seeds": value.seeds,
             "best": entry.best,
             "concordant": entry.order.concordant,
             "discordant": entry.order.discordant,
             "undecided": entry.order.undecided,
-            "reason": line.reason or measured.reason,
-            "note": measured.note,
+            "reason": line.reason or value.reason,
+            "note": value.note,
         }
 
 
-def build(
-    table: Table, cells: Iterable[Mapping[str, Any]], skipped: Mapping[Setting, str], context: Context
-) -> TableResult:
-    """Join a declared table with the metrics of all cells, all seeds.
-
-    ``skipped`` gives the reason for each (dataset, method, variant) that was not run.
-    """
-    measured = Cells(cells)
-    lines = [_line(table, row, measured, skipped, context) for row in table.rows]
-    orders = [ordering.orders([(line.entries[place].printed, line.entries[place].measured) for line in lines])
-              for place in range(len(table.columns))]  # fmt: skip
-    best = [_best(column, [line.entries[place] for line in lines if not line.row.control])
-            for place, column in enumerate(table.columns)]  # fmt: skip
-    marked = []
+def build(table: Table, results: Results) -> TableResult:
+    """Join a declared table with the metrics of all cells, all seeds."""
+    lines = [_line(table, row, results) for row in table.rows]
+    columns = list(zip(*(line.entries for line in lines), strict=True))
+    orders = [measured.compare_orders([(entry.printed, entry.measured) for entry in column]) for column in columns]
+    best = [_find_best([entry for entry, line in zip(column, lines, strict=True) if not line.row.control])
+            for column in columns]  # fmt: skip
     for number, line in enumerate(lines):
         entries = (
             replace(entry, order=order[number], best=entry.rounded in values and not line.row.control)
             for entry, order, values in zip(line.entries, orders, best, strict=True)
         )
-        marked.append(replace(line, entries=tuple(entries)))
-    return TableResult(table, context, tuple(marked))
+        lines[number] = replace(line, entries=tuple(entries))
+    return TableResult(table, results.context, tuple(lines))
 
 
-def _line(table: Table, row: Row, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Line:
+def _line(table: Table, row: Row, results: Results) -> Line:
     unprinted = len(table.columns) - len(row.printed)
     keys, entries = [], []
     for column, printed in zip(table.columns, (*row.printed, *[None] * unprinted), strict=True):
-        keys.append((context.dataset(column.dataset or table.dataset), row.method, row.variant))
-        reason = "" if keys[-1] in cells else skipped.get(keys[-1], "it has no metrics").rstrip(".")
-        attempt = row.attempt_in(column)
-        value = Measured(reason=reason) if reason else cells.measure(keys[-1], column, context, attempt)
+        keys.append((results.context.dataset(column.dataset or table.dataset), row.method, row.variant))
+        reason = results.explain_missing(keys[-1])
+        value = Measured(reason=reason) if reason else results.measure(keys[-1], column, row.attempt_in(column))
         entries.append(Entry(column, printed.scale(0.01) if printed and column.percent else printed, value))
     keys = list(dict.fromkeys(keys))
-    reasons = dict.fromkeys(entry.measured.reason for entry in entries)
-    reason = "" if any(key in cells for key in keys) else "; ".join(reasons)
-    if reason:  # stands once, beside the label of the row
+    reason = ""
+    if all(map(results.explain_missing, keys)):  # the reason stands once, beside the label of the row
+        reason = "; ".join(dict.fromkeys(entry.measured.reason for entry in entries))
         entries = [replace(entry, measured=Measured()) for entry in entries]
-    return Line(row, tuple(entries), cells.facts(*keys), cells.count_refused(*keys), reason)
+    return Line(row, tuple(entries), results.facts(*keys), results.count_refused(*keys), reason)
 
 
-def _best(column: Column, entries: Iterable[Entry]) -> list[float]:
+def _find_best(entries: Iterable[Entry]) -> list[float]:
     """The best value of a column as a list; no value if there is none, or if no direction is better."""
-    values = [entry.rounded for entry in entries if entry.rounded is not None]
-    if not values or column.direction == "none":
+    entries = [entry for entry in entries if entry.rounded is not None and entry.column.direction != "none"]
+    values = [entry.rounded for entry in entries]
+    if not values:
         return []
-    return [max(values) if column.direction == "higher" else min(values)]
+    return [max(values) if entries[0].column.direction == "higher" else min(values)]

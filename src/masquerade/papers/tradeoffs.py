@@ -8,17 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from masquerade.core import canvas
 from masquerade.core.canvas import COLORS, FAINT, INK
-from masquerade.papers import evasion
+from masquerade.papers import cautions
 from masquerade.papers.context import Context
-from masquerade.papers.figure_declarations import Axis, MethodVariant, Tradeoff
-from masquerade.papers.measured import Cells
-from masquerade.params.matrix import Setting
+from masquerade.papers.figure_declarations import Axis, Tradeoff
+from masquerade.papers.measured import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,62 +46,45 @@ class Point:
     """The number of images behind y."""
 
 
-def tradeoff(
-    figure: Tradeoff,
-    cells: Iterable[Mapping[str, Any]],
-    skipped: Mapping[Setting, str],
-    context: Context,
-    outputs: Sequence[Path],
-) -> None:
+def draw(figure: Tradeoff, results: Results, outputs: Sequence[Path]) -> None:
     """Draw a filled point for each method under the strongest attacker, joined to a hollow one under the naive one.
 
-    ``cells``: the metrics of every cell, all seeds. Bars show the interval of each number. A method without both
-    numbers is left out; the notes below the figure name it with the reason. ``outputs``: the files to write; the suffix
-    (.png, .svg) selects the format.
+    Bars show the interval of each number. A method without both numbers is left out; the notes below the figure name it
+    with the reason. ``outputs``: the files to write; the suffix (.png, .svg) selects the format.
     """
-    points, reasons, over = _points(figure, Cells(cells), skipped, context)
+    points, reasons = find_points(figure, results)
     with canvas.use_style():
-        drawing, [[ax], [below]] = canvas.make_sheet(
-            WIDE, (HIGH, LEGEND), 1, _notes(figure, points, reasons, over, context)
-        )
+        notes = _notes(figure, points, reasons, results.context)
+        drawing, [[ax], [below]] = canvas.make_sheet(WIDE, (HIGH, LEGEND), 1, notes)
         colors = [FAINT if point.control else color for point, color in zip(points, cycle(COLORS), strict=False)]
         for point, color in zip(points, colors, strict=True):
-            _mark(ax, point, color)
-        _front(ax, figure, points)
-        _axes(ax, figure)
-        _labels(ax, points, colors)
-        _legend(below)
+            _draw_point(ax, point, color)
+        front = find_front(figure, points)
+        ax.step([p.x for p in front], [p.y for p in front], where="post", color="#bbbbbb", lw=1.2, zorder=0.5)
+        _label_axes(ax, figure)
+        draw_labels(ax, points, colors)
+        _draw_legend(below)
         canvas.save_drawing(drawing, outputs, dpi=200)
 
 
-def _points(
-    figure: Tradeoff, cells: Cells, skipped: Mapping[Setting, str], context: Context
-) -> tuple[list[Point], dict[str, str], tuple[int, ...]]:
-    """The points, the reason for each title without one, and the different numbers of images behind the points."""
+def find_points(figure: Tradeoff, results: Results) -> tuple[list[Point], dict[str, str]]:
+    """The points, and title -> reason of each method without one: one of both numbers is missing."""
     points: list[Point] = []
     reasons: dict[str, str] = {}
     for entry in (*figure.settings, *figure.controls):
-        setting = (context.dataset(figure.dataset), entry.method, entry.variant)
-        point = _point(figure, entry, setting, cells, context)
-        if isinstance(point, Point):
-            points.append(point)
-        else:
-            reasons[entry.title] = point if setting in cells else skipped.get(setting, "it has no metrics")
-    return points, reasons, tuple(sorted({point.images for point in points}))
+        setting = (results.context.dataset(figure.dataset), entry.method, entry.variant)
+        x, y, naive = (results.measure(setting, measure) for measure in (figure.utility, figure.privacy, figure.naive))
+        if x.value is None or y.value is None:
+            reason = x.reason if x.value is None else y.reason
+            reasons[entry.title] = results.explain_missing(setting) or reason.rstrip(".")
+            continue
+        across, up = x.interval or (x.value, x.value), y.interval or (y.value, y.value)
+        control, images = entry in figure.controls, y.over // y.seeds
+        points.append(Point(entry.title, control, x.value, y.value, across, up, naive.value, images))
+    return points, reasons
 
 
-def _point(figure: Tradeoff, entry: MethodVariant, setting: Setting, cells: Cells, context: Context) -> Point | str:
-    """The point of one setting, or the reason why it has none: one of both numbers is missing."""
-    x, y, naive = (
-        cells.measure(setting, measure, context) for measure in (figure.utility, figure.privacy, figure.naive)
-    )
-    if x.value is None or y.value is None:
-        return x.reason if x.value is None else y.reason
-    across, up = x.interval or (x.value, x.value), y.interval or (y.value, y.value)
-    return Point(entry.title, entry in figure.controls, x.value, y.value, across, up, naive.value, y.over // y.seeds)
-
-
-def _mark(ax: "Axes", point: Point, color: str) -> None:
+def _draw_point(ax: "Axes", point: Point, color: str) -> None:
     ax.plot(point.across, (point.y, point.y), color=color, lw=0.8, alpha=0.6, zorder=2)
     ax.plot((point.x, point.x), point.up, color=color, lw=0.8, alpha=0.6, zorder=2)
     ax.plot(point.x, point.y, marker="o", ms=MARK, mfc=color, mec="white", mew=0.6, zorder=4)
@@ -111,7 +93,7 @@ def _mark(ax: "Axes", point: Point, color: str) -> None:
         ax.plot(point.x, point.naive, marker="o", ms=SMALL, mfc="white", mec=color, mew=1.1, zorder=3)
 
 
-def front(figure: Tradeoff, points: Iterable[Point]) -> list[Point]:
+def find_front(figure: Tradeoff, points: Iterable[Point]) -> list[Point]:
     """The points that no other beats in both measures, controls excepted: best utility first, best privacy last."""
     across, up = (-1 if axis.direction == "lower" else 1 for axis in (figure.utility, figure.privacy))
     best: list[Point] = []
@@ -121,26 +103,21 @@ def front(figure: Tradeoff, points: Iterable[Point]) -> list[Point]:
     return best
 
 
-def _front(ax: "Axes", figure: Tradeoff, points: Iterable[Point]) -> None:
-    best = front(figure, points)
-    ax.step([p.x for p in best], [p.y for p in best], where="post", color="#bbbbbb", lw=1.2, zorder=0.5)
-
-
-def _axes(ax: "Axes", figure: Tradeoff) -> None:
+def _label_axes(ax: "Axes", figure: Tradeoff) -> None:
     """Labels and directions: better values are up and to the right."""
     ax.margins(0.07)
-    ax.set(xlabel=_label(figure.utility), ylabel=_label(figure.privacy))
+    ax.set(xlabel=_label_axis(figure.utility), ylabel=_label_axis(figure.privacy))
     for axis, declared in ((ax.xaxis, figure.utility), (ax.yaxis, figure.privacy)):
         axis.set_inverted(declared.direction == "lower")
         if declared.percent:
             axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
 
 
-def _label(axis: Axis) -> str:
+def _label_axis(axis: Axis) -> str:
     return f"{axis.title}: {axis.direction} is better →"
 
 
-def _legend(below: "Axes") -> None:
+def _draw_legend(below: "Axes") -> None:
     from matplotlib.lines import Line2D
 
     filled = Line2D([], [], ls="", marker="o", ms=MARK, color=INK, label="strongest attacker")
@@ -154,7 +131,7 @@ def _legend(below: "Axes") -> None:
     below.axis("off")
 
 
-def _labels(ax: "Axes", points: Sequence[Point], colors: Sequence[str]) -> None:
+def draw_labels(ax: "Axes", points: Sequence[Point], colors: Sequence[str]) -> None:
     """The titles in a column beside the plot, in the order of the heights of their points, each with a leader."""
     for read_limits in (ax.get_xlim, ax.get_ylim):
         read_limits()  # matplotlib sets the limits when they are read; the heights follow from them
@@ -171,17 +148,19 @@ def _labels(ax: "Axes", points: Sequence[Point], colors: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-def _notes(
-    figure: Tradeoff, points: Sequence[Point], reasons: Mapping[str, str], over: Sequence[int], context: Context
-) -> list[str]:
-    every = len(points) + len(reasons)
+def _notes(figure: Tradeoff, points: Sequence[Point], reasons: Mapping[str, str], context: Context) -> list[str]:
     titles: dict[str, list[str]] = {}
     for title, reason in reasons.items():
-        titles.setdefault(reason.rstrip("."), []).append(title)
+        titles.setdefault(reason, []).append(title)
     why = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in titles.items())
+    every = len(points) + len(reasons)
     left_out = f"{len(reasons)} of {every} are left out, without both numbers: {why}." if reasons else ""
-    counts = " to ".join(map(str, dict.fromkeys((over[0], over[-1])))) if over else ""
-    behind = f"Each rate of an attacker is over {counts} images. " if over else "Nothing was measured. "
-    bars = "Bars: intervals that cover 95 % of the bootstrap samples of the people. " if points else ""
-    evading = evasion.notes((entry.method, entry.title) for entry in figure.settings)
-    return [behind + bars + context.about(figure), left_out, *evading, figure.note]
+    measured = "Nothing was measured. "
+    if over := sorted({point.images for point in points}):
+        counts = " to ".join(map(str, dict.fromkeys((over[0], over[-1]))))
+        measured = (
+            f"Each rate of an attacker is over {counts} images. Bars: intervals that cover 95 % of the bootstrap "
+            "samples of the people. "
+        )
+    evading = cautions.explain_evasion((entry.method, entry.title) for entry in figure.settings)
+    return [measured + context.about(figure), left_out, *evading, figure.note]

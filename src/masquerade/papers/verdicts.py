@@ -4,12 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from masquerade.papers import ordering
+from masquerade.papers import measured
 from masquerade.papers.claims import Claim, Compared
-from masquerade.papers.context import Context
-from masquerade.papers.measured import Cells, Measured
+from masquerade.papers.measured import Measured, Results
 from masquerade.params import matrix
-from masquerade.params.matrix import Setting
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "inconclusive"
 
@@ -94,37 +92,35 @@ class Verdict:
         return counts.pop() if len(counts) == 1 else None
 
 
-def judge(
-    claims: Iterable[Claim], cells: Iterable[Mapping[str, Any]], skipped: Mapping[Setting, str], context: Context
-) -> list[Verdict]:
+def judge(claims: Iterable[Claim], results: Results) -> list[Verdict]:
     """The verdict on every claim, from the metrics of all cells, all seeds.
 
-    ``skipped`` gives the reason for each (dataset, method, variant) that was not run. A claim never holds while one of
-    its numbers is missing.
+    A claim never holds while one of its numbers is missing.
     """
-    measured = Cells(cells)
-    return [_verdict(claim, measured, skipped, context) for claim in claims]
+    return [_verdict(claim, results) for claim in claims]
 
 
-def _verdict(claim: Claim, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Verdict:
-    sides = tuple(_side(claim, compared, cells, skipped, context) for compared in claim.sides)
+def _verdict(claim: Claim, results: Results) -> Verdict:
+    sides = tuple(_side(claim, compared, results) for compared in claim.sides)
     margins = tuple(
-        Margin(*ordering.difference(sides[one].measured, sides[other].measured, claim.within), (one, other))
+        Margin(*measured.subtract(sides[one].measured, sides[other].measured, claim.within), (one, other))
         for one, other in claim.pairs
         if not (sides[one].reason or sides[other].reason)
     )
-    return Verdict(claim, context.dataset(claim.dataset), sides, margins, context.seeds)
+    return Verdict(claim, results.context.dataset(claim.dataset), sides, margins, results.context.seeds)
 
 
-def _side(claim: Claim, compared: Compared, cells: Cells, skipped: Mapping[Setting, str], context: Context) -> Side:
-    key, measure = (context.dataset(claim.dataset), compared.method, compared.variant), claim.measure_of(compared)
-    if key not in cells:
-        reason = skipped.get(key, "it has no metrics").rstrip(".")
+def _side(claim: Claim, compared: Compared, results: Results) -> Side:
+    key, measure = (
+        (results.context.dataset(claim.dataset), compared.method, compared.variant),
+        claim.measure_of(compared),
+    )
+    if reason := results.explain_missing(key):
         return Side(compared, Measured(reason=reason), {}, reason)
-    values = cells.by_seed(key, measure, context, compared.attempt)
-    if list(values) == [context.seeds[0]] and matrix.runs_once(compared.method):
-        values = dict.fromkeys(context.seeds, values[context.seeds[0]])
+    seeds, values = results.context.seeds, results.by_seed(key, measure, compared.attempt)
+    if list(values) == [seeds[0]] and matrix.runs_once(compared.method):
+        values = dict.fromkeys(seeds, values[seeds[0]])
     missing = [value["note"].rstrip(".") or "not a number" for value in values.values() if value["value"] is None]
-    missing += [f"seed {seed} was not measured" for seed in context.seeds if seed not in values]
+    missing += [f"seed {seed} was not measured" for seed in seeds if seed not in values]
     reason = "; ".join(dict.fromkeys(missing))
-    return Side(compared, cells.measure(key, measure, context, compared.attempt), values, reason)
+    return Side(compared, results.measure(key, measure, compared.attempt), values, reason)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from masquerade.papers import claims, imported_rows, reference
-from masquerade.papers.declarations import Need
+from masquerade.papers import claims, reference
+from masquerade.papers.declarations import Need, Table
 from masquerade.papers.figure_declarations import Reference
 from masquerade.params import matrix
 from masquerade.params.matrix import Cell, Setting
@@ -24,7 +24,7 @@ class PaperInputs:
         self.datasets = parameters.stand_ins.datasets
         declared = [item for paper in parameters.papers for item in reference.find(paper)]
         self.items: dict[str, Any] = {
-            item.key: imported_rows.add(item, parameters.imported, parameters.stand_ins) for item in declared
+            item.key: reference.add_imported_rows(item, parameters.imported, parameters.stand_ins) for item in declared
         }
         self.claims = claims.of_papers(claims.load(), parameters.papers)
         self._planned = matrix.group_by_setting(cells)
@@ -94,8 +94,8 @@ class PaperInputs:
         """The `reasons` for the wildcards' table or figure."""
         return self.reasons(self.settings(self.item(wildcards)))
 
-    def imported(self, wildcards: Any) -> str:
-        """The blocks of the imported methods in the rows of the wildcards' table, as one JSON string."""
-        methods = {row.method for row in self.item(wildcards).rows}
+    def imported(self, tables: Iterable[Table]) -> str:
+        """The blocks of the imported methods in the rows of ``tables``, as one JSON string."""
+        methods = {row.method for table in tables for row in table.rows}
         keys = tuple(f"imported.{name}" for name in self.parameters.imported if name in methods)
         return json.dumps(self.parameters.slice(keys), sort_keys=True)

@@ -122,7 +122,7 @@ def load_code() -> None:
     from masquerade.core import discovery, process
     from masquerade.lineage import provenance, publishing, tracking
     from masquerade.networks import efficientnet_lite_internals, mobilenet_v2
-    from masquerade.papers import claims_page, clusters, documents, face_selection, figures, imported_rows, tables
+    from masquerade.papers import claims_page, clusters, curves, documents, grids, tables
     from masquerade.params import blocks, protocols, slices
     from masquerade.pipeline import downstream_utility, evaluation, measuring, program, recovery
 

@@ -9,6 +9,7 @@ import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,17 +17,20 @@ from PIL import Image
 
 from masquerade.core import discovery
 from masquerade.core.images import OK, FaceArchive, to_uint8
-from masquerade.papers.report import variants
 from masquerade.papers.report.chain import Files
-from masquerade.papers.report.variants import Knobs, Methods
 from masquerade.params.matrix import Setting
+from masquerade.params.slices import Slice
 
 FACES, SIDE, QUALITY = 8, 96, 82
 """The number of faces, the most pixels of a side, and the quality of their WebP."""
 WIDE, FIGURE_QUALITY = 1200, 74
 """The most pixels across a figure of a paper, and the quality of its WebP."""
-KINDS = {"recovered": "recovered, from the image and its key", "wrong": "with a wrong key"}
+ATTEMPTS = {"recovered": "recovered, from the image and its key", "wrong": "with a wrong key"}
 """Attempt -> the title of its images below the anonymized ones."""
+Knobs = Mapping[str, Any]
+"""Knob -> its value, for one variant."""
+Methods = Mapping[str, Mapping[str, Knobs]]
+"""Method -> variant -> its knobs, in the order of params.yaml."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Board:
     absent: Mapping[str, str]
 
 
-def boards(
+def make_boards(
     files: Files, methods: Methods, skipped: Mapping[Setting, str], private: Collection[str] = ()
 ) -> list[Board]:
     """A board for each dataset with anonymized images, from the first seed, that is not ``private``.
@@ -114,7 +118,7 @@ def _board(
         knobs = {name: values for name, values in methods.get(method, {}).items() if name in names}
         knobs |= {name: {} for name in names if name not in knobs}
         of_variants = [
-            _variant((dataset, method, name), knobs, ids, derived, further, skipped) for name in variants.natural(knobs)
+            _variant((dataset, method, name), knobs, ids, derived, further, skipped) for name in sort_variants(knobs)
         ]
         known = method in discovery.list_names("methods")
         title = discovery.load("methods", method).title if known else method
@@ -141,14 +145,14 @@ def _variant(
     attempts: Mapping[Setting, FaceArchive],
     skipped: Mapping[Setting, str],
 ) -> VariantImages:
-    title = variants.label(setting[2], knobs)
+    title = label_variant(setting[2], knobs)
     if setting not in derived:
         return VariantImages(setting, title, (), skipped[setting])
     archive = FaceArchive(derived[setting])
     strips = [_strip(archive, archive.index, ids, "anonymized")]
     if setting in attempts:
         index = attempts[setting].index[attempts[setting].index["number"] == 0]
-        for attempt, words in KINDS.items():
+        for attempt, words in ATTEMPTS.items():
             if len(rows := index[index["attempt"] == attempt]):
                 strips.append(_strip(attempts[setting], rows, ids, words))
     return VariantImages(setting, title, tuple(strips))
@@ -181,20 +185,71 @@ def _sheet(faces: Sequence[np.ndarray | None]) -> str:
             sheet.paste(
                 tile if tile.width == side else tile.resize((side, side), Image.Resampling.LANCZOS), (place * side, 0)
             )
-    return webp(sheet if any(face is None for face in faces) else sheet.convert("RGB"))
+    return encode_webp(sheet if any(face is None for face in faces) else sheet.convert("RGB"))
 
 
-def webp(picture: Image.Image, quality: int = QUALITY) -> str:
+def encode_webp(picture: Image.Image, quality: int = QUALITY) -> str:
     """An image as a data URL. The same image gives the same text."""
     buffer = io.BytesIO()
     picture.save(buffer, "WEBP", quality=quality, method=2)
     return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def figure(path: Path) -> str:
+def encode_figure(path: Path) -> str:
     """A figure of a paper as a data URL."""
     with Image.open(path) as drawn:
         picture = drawn.convert("RGB")
     if picture.width > WIDE:
         picture = picture.resize((WIDE, round(picture.height * WIDE / picture.width)), Image.Resampling.LANCZOS)
-    return webp(picture, FIGURE_QUALITY)
+    return encode_webp(picture, FIGURE_QUALITY)
+
+
+def read_methods(params: Slice) -> Methods:
+    """The variants of every method, from the blocks ``methods.<name>.variants`` of a job's parameters."""
+    return {name: block["variants"] for name, block in params["methods"].items()}
+
+
+def sort_variants(variants: Mapping[str, Knobs]) -> list[str]:
+    """Variants ordered by their knobs: knobs of words first, in the declared order, then knobs of numbers, by size.
+
+    A word among numbers, such as ``level: random``, comes after the numbers.
+    """
+    words, numbers = _kinds(variants)
+
+    def place(name: str) -> tuple:
+        values = [(knob, variants[name].get(knob)) for knob in (*words, *numbers)]
+        return tuple((0, value) if _is_number(value) else (1, (words.get(knob) or numbers[knob]).index(value))
+                     for knob, value in values)  # fmt: skip
+
+    return sorted(variants, key=place)
+
+
+def label_variant(name: str, variants: Mapping[str, Knobs]) -> str:
+    """The knobs that differ among the variants, with their values; or the name of the variant."""
+    texts = [
+        f"{knob} {value:g}" if _is_number(value) else f"{knob} {value}"
+        for knob, value in variants.get(name, {}).items()
+        if any(other.get(knob) != value for other in variants.values()) and isinstance(value, int | float | str)
+    ]
+    return ", ".join(texts) or name
+
+
+def sort_settings(settings: Sequence[Setting], methods: Methods) -> list[Setting]:
+    """Settings by dataset, then by the order of the methods in params.yaml, then by the order of their variants."""
+    places = {(method, variant): (number, at)
+              for number, (method, variants) in enumerate(methods.items())
+              for at, variant in enumerate(sort_variants(variants))}  # fmt: skip
+    last = (len(methods), 0)
+    return sorted(settings, key=lambda setting: (setting[0], *places.get(setting[1:], last), setting))
+
+
+def _kinds(variants: Mapping[str, Knobs]) -> tuple[dict[str, list], dict[str, list]]:
+    """(knobs of words, knobs of numbers), each knob with its values over the variants."""
+    knobs = dict.fromkeys(knob for values in variants.values() for knob in values)
+    given = {knob: [values.get(knob) for values in variants.values()] for knob in knobs}
+    numbers = {knob: values for knob, values in given.items() if any(map(_is_number, values))}
+    return {knob: values for knob, values in given.items() if knob not in numbers}, numbers
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -46,7 +46,7 @@ class Files:
         return [Path(pattern.format(**vars(cell))) for cell in cells]
 
 
-def chain_of(setting: Setting, files: Files, measurements: Mapping[str, str], knobs: Mapping[str, Any]) -> list[Link]:
+def list_links(setting: Setting, files: Files, measurements: Mapping[str, str], knobs: Mapping[str, Any]) -> list[Link]:
     """Every step behind the numbers of ``setting``, consumers first. Steps without files and facts are left out.
 
     ``measurements``: path -> md5 of what its metrics were computed from. ``knobs``: the parameters of its variant.

@@ -10,16 +10,17 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from masquerade.core import discovery, fingerprints
-from masquerade.papers import latent_stand_ins, layout, reference
+from masquerade.lineage.address import list_addresses, make_slug
+from masquerade.papers import cautions, layout, reference
 from masquerade.papers.context import Context
-from masquerade.papers.declarations import Column, Item, Table
-from masquerade.papers.measured import Cells
-from masquerade.papers.ordering import Order
-from masquerade.papers.report import boards, chain, numbers, reading
+from masquerade.papers.declarations import Column, Table
+from masquerade.papers.figure_declarations import Figure
+from masquerade.papers.measured import Order, Results
+from masquerade.papers.report import boards, chain
+from masquerade.papers.report.boards import Methods, sort_settings
 from masquerade.papers.report.chain import Files
-from masquerade.papers.report.variants import Methods, in_order
 from masquerade.papers.tables import Entry, Line, TableResult
-from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED
+from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED, Verdict
 from masquerade.params import sharing
 from masquerade.params.matrix import Setting
 
@@ -36,7 +37,6 @@ class Place:
     sentence: str
     difference: str
     verdict: str
-    order: Order
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class ReportTable:
     """One for each declared column. The declared columns are the rows of a transposed table."""
     file: str
     md5: str
-    preamble: tuple[str, ...]
-    legend: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
+    preamble: list[str]
+    legend: list[list[str]]
+    notes: list[str]
 
     @property
     def order(self) -> Order:
@@ -72,13 +72,13 @@ class ReportTable:
     @property
     def measured(self) -> tuple[int, int]:
         """(places with a number, all places)."""
-        every = [place for row in self.places for place in row]
-        return sum(place.entry.measured.value is not None for place in every), len(every)
+        values = [place.entry.measured.value for row in self.places for place in row]
+        return sum(value is not None for value in values), len(values)
 
 
 @dataclass(frozen=True)
 class Paper:
-    """Everything of one paper, or of one folder of our own tables.
+    """Everything of one paper, or of one folder of our own tables. ``figures``: each with its image, a data URL.
 
     ``missing``: reason -> how many places have no number for that reason.
     """
@@ -86,8 +86,8 @@ class Paper:
     name: str
     cites: str
     tables: tuple[ReportTable, ...]
-    figures: tuple[tuple[Item, str], ...]
-    claims: tuple[reading.Assertion, ...]
+    figures: tuple[tuple[Figure, str], ...]
+    claims: tuple[Verdict, ...]
     missing: Mapping[str, int]
 
     @property
@@ -109,11 +109,11 @@ class Paper:
         return sum(count for count, _ in counts), sum(places for _, places in counts)
 
 
-def report_table(declared: Table, csv: Path, cells: Cells, context: Context) -> ReportTable:
-    """A table from its declaration and its CSV file."""
-    records = reading.records(csv.read_text(encoding="utf-8"))
-    result = reading.table(declared, records, cells, context)
-    named = iter(zip(numbers.list_addresses(declared.key, records), records, strict=True))
+def arrange_table(result: TableResult, csv: Path) -> ReportTable:
+    """A table as the page shows it. ``csv``: the file that holds its numbers, too."""
+    declared, context = result.table, result.context
+    records = result.list_records()
+    named = iter(zip(list_addresses(declared.key, records), records, strict=True))
     places = tuple(
         tuple(_place(entry, *next(named), line.reason, context) for entry in line.entries) for line in result.lines
     )
@@ -124,32 +124,25 @@ def report_table(declared: Table, csv: Path, cells: Cells, context: Context) -> 
         columns=rows if declared.transpose else columns,
         rows=columns if declared.transpose else rows,
         places=tuple(zip(*places, strict=True)) if declared.transpose else places,
-        orders=tuple(_of_column([line.entries[at].order for line in result.lines]) for at in range(len(columns))),
+        orders=tuple(_sum_orders(line.entries[at] for line in result.lines) for at in range(len(columns))),
         file=str(csv),
         md5=fingerprints.md5(csv),
-        preamble=tuple(layout.preamble(result)[1:]),  # the page shows the scale's caution once, at its top
-        legend=tuple(map(tuple, layout.legend(result))),
+        preamble=layout.preamble(result)[1:],  # the page shows the scale's caution once, at its top
+        legend=layout.legend(result),
         # without the commit: the table may be of another commit than this page, and `lineage show` prints it
-        notes=tuple(note.partition(" Code: commit")[0] for note in layout.notes(result)),
+        notes=[note.partition(" Code: commit")[0] for note in layout.notes(result)],
     )
 
 
-def _of_column(orders: Iterable[Order]) -> Order:
+def _sum_orders(entries: Iterable[Entry]) -> Order:
     """Every pair of rows of one column, each once: a pair stands at both of its rows."""
-    total = sum(orders, Order())
+    total = sum((entry.order for entry in entries), Order())
     return Order(total.concordant // 2, total.discordant // 2, total.undecided // 2)
 
 
-def _place(entry: Entry, address: str, record: reading.Record, reason: str, context: Context) -> Place:
-    return Place(
-        entry=entry,
-        address=address,
-        setting=(record["dataset"], record["method"], record["variant"]),
-        sentence=numbers.sentence(entry, reason, context),
-        difference=numbers.difference(entry),
-        verdict=numbers.verdict(entry),
-        order=entry.order,
-    )
+def _place(entry: Entry, address: str, record: Mapping[str, str], reason: str, context: Context) -> Place:
+    setting = record["dataset"], record["method"], record["variant"]
+    return Place(entry, address, setting, describe_entry(entry, reason, context), *compare_with_printed(entry))
 
 
 def _column(result: TableResult, column: Column) -> Head:
@@ -157,19 +150,58 @@ def _column(result: TableResult, column: Column) -> Head:
     return Head(title, column.group, ", ".join(layout.stand_ins(result, column)))
 
 
-def paper(
-    name: str,
-    items: Sequence[tuple[Item, Path]],
-    claims: Sequence[reading.Assertion],
-    cells: Cells,
-    context: Context,
-) -> Paper:
-    """A paper from its declared tables and figures, each with its file: the .csv of a table, the .png of a figure."""
-    items = sorted(items, key=lambda item: [int(word) if word.isdigit() else word
-                                            for word in re.split(r"(\d+)", item[0].name)])  # fmt: skip
-    tables = tuple(report_table(item, path, cells, context) for item, path in items if isinstance(item, Table))
+def compare_with_printed(entry: Entry) -> tuple[str, str]:
+    """(measured minus printed with its sign, in the unit and digits of the column; 'better', 'worse' or 'equal').
+
+    '' stands for a missing number, and for the word where no direction is better.
+    """
+    if entry.printed is None or entry.measured.value is None:
+        return "", ""
+    value = round(entry.measured.value * entry.unit - entry.printed.value * entry.unit, entry.column.digits)
+    if not value:
+        return "±0", "equal"
+    good = {"higher": value > 0, "lower": value < 0}.get(entry.column.direction)
+    return f"{value:+.{entry.column.digits}f}".replace("-", "−"), {True: "better", False: "worse", None: ""}[good]
+
+
+def describe_entry(entry: Entry, reason: str, context: Context) -> str:
+    """The comparison of the two numbers of a place in words, from the direction of its column and nothing else."""
+    column, number = entry.column, layout.number(entry)
+    rule = {"higher": "Higher is better.", "lower": "Lower is better.", "none": ""}[column.direction]
+    if entry.measured.value is None:
+        paper = f" The paper prints {entry.printed.text}." if entry.printed else ""
+        return f"No number here: {reason or entry.measured.reason or 'it was not measured'}.{paper}"
+    if entry.printed is None:
+        what = "no such number" if column.printed else "no such column"
+        return f"Measured here alone: the paper prints {what}. {rule}".strip()
+    difference, word = compare_with_printed(entry)
+    if word == "equal":
+        compared = f"Here {number}, the same as printed at these digits."
+    else:
+        way = f"{difference[1:]} {'more' if difference[0] == '+' else 'less'} than the printed {entry.printed.text}"
+        compared = f"Here {number}: {way}{f', which is {word}' if word else ''}."
+    counts = {"as in the paper": entry.order.concordant, "otherwise": entry.order.discordant,
+              "undecided": entry.order.undecided}  # fmt: skip
+    listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    order = f"Comparisons with the other rows: {listed}." if listed else ""
+    replaced = column.judge if context.is_replaced(column.judge) else None
+    judge = f"{context.judge(replaced)} judges in the place of {replaced.name}." if replaced else ""
+    return " ".join(filter(None, [compared, rule, order, judge]))
+
+
+def arrange_paper(
+    name: str, tables: Iterable[tuple[TableResult, Path]], figures: Iterable[tuple[Figure, Path]],
+    verdicts: Iterable[Verdict],
+) -> Paper:  # fmt: skip
+    """A paper from its tables, figures and claims. Each table comes with its .csv file, each figure with its .png."""
+
+    def order(item: tuple) -> list[int | str]:
+        stem = item[1].stem
+        return [int(word) if word.isdigit() else word for word in re.split(r"(\d+)", stem)]
+
+    arranged = tuple(arrange_table(result, path) for result, path in sorted(tables, key=order))
     missing: dict[str, int] = {}
-    for line in (head.line for table in tables for head in (*table.rows, *table.columns) if head.line):
+    for line in (head.line for table in arranged for head in (*table.rows, *table.columns) if head.line):
         for entry in line.entries:
             if entry.measured.value is None:
                 why = line.reason or entry.measured.reason
@@ -177,75 +209,56 @@ def paper(
     return Paper(
         name=name,
         cites=discovery.load("methods", name).paper if name in discovery.list_names("methods") else "",
-        tables=tables,
-        figures=tuple((item, boards.figure(path)) for item, path in items if not isinstance(item, Table)),
-        claims=tuple(claim for claim in claims if claim.claim.paper == name),
+        tables=arranged,
+        figures=tuple((item, boards.encode_figure(path)) for item, path in sorted(figures, key=order)),
+        claims=tuple(verdict for verdict in verdicts if verdict.claim.paper == name),
         missing=dict(sorted(missing.items(), key=lambda item: -item[1])),
     )
-
-
-def all_papers(
-    names: Sequence[str],
-    folder: Path,
-    built: Sequence[Path],
-    claims: Sequence[reading.Assertion],
-    cells: Cells,
-    context: Context,
-) -> list[Paper]:
-    """The papers of these ``names``, declared in ``folder``. ``built``: the .csv or .png of every table or figure."""
-    papers = []
-    for name in names:
-        declared = {item.name: item for item in reference.find(name, folder, context.latent_stand_ins)}
-        items = [(declared[path.stem], path) for path in built if path.parent.name == name]
-        papers.append(paper(name, items, claims, cells, context))
-    return papers
 
 
 @dataclass(frozen=True)
 class Build:
     """What the page shows of a build beside its papers.
 
-    ``methods``: method -> variant -> its knobs. ``skipped``: (dataset, method, variant) -> why it was not run.
-    ``claims``: the CSV file of the papers' claims. ``further``: Markdown pages. ``private``: the datasets of which the
-    page shows no image.
+    ``methods``: method -> variant -> its knobs. ``claims``: the CSV file of the papers' claims. ``further``: Markdown
+    pages. ``private``: the datasets of which the page shows no image.
     """
 
     files: Files
-    cells: Cells
+    results: Results
     methods: Methods
-    skipped: Mapping[Setting, str]
     claims: Path
     further: Sequence[Path] = ()
     private: Collection[str] = ()
 
 
-def render(papers: Sequence[Paper], build: Build, context: Context) -> str:
+def render(papers: Sequence[Paper], build: Build) -> str:
     """The whole page. Raises ArchiveError when an archive is damaged."""
-    files, methods = build.files, build.methods
+    files, methods, context = build.files, build.methods, build.results.context
     chains = {}
-    for setting in in_order(files.settings, methods):
+    for setting in sort_settings(files.settings, methods):
         knobs = methods.get(setting[1], {}).get(setting[2], {})
-        chains[setting] = chain.chain_of(setting, files, build.cells.measurements(setting), knobs)
+        chains[setting] = chain.list_links(setting, files, build.results.measurements(setting), knobs)
     shown = {cell.dataset for cell in files.cells}
     return (
-        _environment(context)
+        _make_environment(context)
         .get_template("page.html")
         .render(
             papers=papers,
             context=context,
-            boards=boards.boards(files, methods, build.skipped, build.private),
+            boards=boards.make_boards(files, methods, build.results.skipped, build.private),
             withheld=[sharing.explain_withheld(name) for name in build.private if name in shown],
             chains=chains,
             claims=(build.claims, fingerprints.md5(build.claims)),
             further={path: path.read_text(encoding="utf-8") for path in build.further},
-            stand_ins=latent_stand_ins.note(((name, name) for name in methods), context.latent_stand_ins),
+            stand_ins=cautions.explain_stand_ins(((name, name) for name in methods), context.latent_stand_ins),
             verdicts=(HOLDS, FAILS, UNDECIDED),
             legend=layout.LEGEND,
         )
     )
 
 
-def _environment(context: Context) -> jinja2.Environment:
+def _make_environment(context: Context) -> jinja2.Environment:
     loader = jinja2.PackageLoader("masquerade.papers.report", "look")
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -253,16 +266,14 @@ def _environment(context: Context) -> jinja2.Environment:
     environment.filters |= {
         "inline": lambda text: Markup(MARKDOWN.renderInline(text)),
         "markdown": lambda text: Markup(MARKDOWN.render(text)),
-        "slug": numbers.make_slug,
+        "slug": make_slug,
         "number": layout.number,
-        "printed": layout.format_printed,
         "short": lambda value: "–" if value is None else f"{value:.4g}".replace("-", "−"),
         "fact": lambda value: f"{value:.6g}" if isinstance(value, float) else str(value),
         "anchor": lambda setting: f"from-{'-'.join(setting)}",
         "groupby_neighbors": lambda heads: [(group, len(places)) for group, places in layout.groups(heads)],
-        "stand_in": lambda name: latent_stand_ins.mark_title(name, name, context.latent_stand_ins),
-        "stand_in_mark": lambda method: latent_stand_ins.mark_title("", method, context.latent_stand_ins),
-        "claim_address": lambda claim: numbers.address_of_claim(claim.paper, claim.name),
+        "stand_in": lambda name: cautions.mark_title(name, name, context.latent_stand_ins),
+        "stand_in_mark": lambda method: cautions.mark_title("", method, context.latent_stand_ins),
     }
     environment.globals["asset"] = lambda name: Markup(loader.get_source(environment, name)[0])
     return environment
