@@ -1,7 +1,6 @@
 """Every file of reference/ holds the numbers that its paper prints; these tests find new files by themselves."""
 
 import hashlib
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from masquerade.core import annotations, discovery
 from masquerade.core.errors import ReferenceFileError
-from masquerade.papers import claims, documents, reference, tables
+from masquerade.papers import documents, reference, tables
 from masquerade.papers.context import Context
 from masquerade.papers.measured import Results
 from masquerade.params.blocks import PARAMS, StandIns
@@ -95,11 +94,8 @@ def test_attributes_of_the_transposed_table_are_those_of_the_regions():
 
 
 @pytest.mark.parametrize("key", TABLES)
-def test_every_printed_row_fills_the_printed_columns(key):
-    table = TABLES[key]
-    width = sum(column.printed for column in table.columns)
-    assert all(len(row.printed) == width for row in table.rows if row.printed)
-    assert any(row.printed for row in table.rows) != table.ours
+def test_every_table_is_either_printed_or_ours(key):
+    assert any(row.printed for row in TABLES[key].rows) != TABLES[key].ours
 
 
 @pytest.mark.parametrize("key", TABLES)
@@ -108,28 +104,6 @@ def test_every_table_has_all_controls(key):
         return  # a control takes no key: another person and shuffled people are controls in these tables' columns
     controls = {row.method for row in TABLES[key].rows if row.control}
     assert controls >= {"original", "blackout", "random_identity"}
-
-
-@pytest.mark.parametrize("key", [key for key, table in TABLES.items() if table.paper == "attackers"])
-def test_tables_of_attackers_state_what_is_random(key):
-    """In the note of each row, as the method declares it."""
-    for row in TABLES[key].rows:
-        can = discovery.load("methods", row.method).capabilities
-        if not row.control and not can.keys and can.deterministic:
-            assert row.note == "the same picture gives the same result"
-        elif not row.control and can.keys:
-            assert row.note == "random under its key"
-            assert can.deterministic, "a key is all that is random"
-        elif not row.control:
-            assert row.note == "random in each picture"
-
-
-@pytest.mark.parametrize("key", [key for key, item in ITEMS.items() if item.paper == "attackers"])
-def test_folder_of_attackers_is_ours(key):
-    item = ITEMS[key]
-    assert item.source.startswith(f"Ours: {item.title}, after ")
-    assert "arXiv:" in item.source
-    assert item.kind == "tradeoff" or item.ours
 
 
 @pytest.mark.parametrize("key", ITEMS)
@@ -148,11 +122,6 @@ def test_every_method_and_variant_is_in_the_parameters(key):
     assert {(method, variant) for _, method, variant in reference.needs(ITEMS[key], offered)} <= offered
 
 
-def test_every_method_and_variant_of_a_claim_is_in_the_parameters():
-    offered = {(name, variant) for name, block in METHODS.items() for variant in block["variants"]}
-    assert {(method, variant) for _, method, variant in claims.needs(claims.load(FOLDER / "claims.yaml"))} <= offered
-
-
 def test_the_sweep_over_epsilon_holds_one_kind_of_sensitivity():
     offered = [("identitydp", variant) for variant in METHODS["identitydp"]["variants"]]
     swept = {variant for _, method, variant in reference.needs(ITEMS["identitydp/figure4"], offered)} - {"control"}
@@ -166,32 +135,6 @@ def test_every_row_can_be_written_in_latex(key):
     stand_ins = StandIns(datasets={}, judges={})
     results = Results([], {}, Context("paper", (0,), stand_ins, "abc1234"))
     assert documents.latex(tables.build(TABLES[key], results)).isascii()
-
-
-@pytest.mark.parametrize("key", [key for key, item in ITEMS.items() if item.paper != "attackers"])
-def test_every_source_names_its_table_or_figure_and_section(key):
-    source = ITEMS[key].source
-    assert ITEMS[key].title in source
-    assert "section" in source
-    assert any(publication in source for publication in ("doi:", "ICCV, pages", "ACM MM 2024, submission"))
-
-
-def test_notes_state_the_contradictions_of_the_papers():
-    """ifadit's Table 3: a mean PSNR is at least that of the mean MSE; its Table 4: the KFFA is no angle of the cosine
-    beside it; cao21's Table 4: the noise was stronger than that of Figure 1."""
-
-    def printed(key, row):
-        return [number.value for number in next(line for line in ITEMS[key].rows if line.title == row).printed]
-
-    for row, expected in (("FIT", "34.09"), ("RiDDLE", "31.14"), ("Ours", "34.95")):
-        mse, psnr = printed("ifadit/table3", row)[:2]
-        assert f"{-10 * math.log10(mse):.2f}" == expected
-        assert expected in ITEMS["ifadit/table3"].note
-        assert (psnr < -10 * math.log10(mse)) == (row != "Ours")
-    similarity, angle = printed("ifadit/table4", "Ours (anonymized)")
-    assert math.cos(math.radians(angle)) == pytest.approx(0.26, abs=0.01)
-    assert similarity < 0.1
-    assert printed("cao21/table4", "Noise")[1] < 20 * math.log10(255 / 15) == pytest.approx(24.61, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -254,30 +197,6 @@ def test_a_row_that_two_tables_print_is_the_same_in_both():
     assert texts("lreorg/table2", "Ours") == texts("lreorg/table3", "Ours")
     psr_a, psr_b, _, apr, fid = texts("lreorg/table2", "Ours")
     assert texts("lreorg/table7", "ID (default)") == [psr_a, psr_b, apr, fid]
-
-
-def test_lost_number_is_in_the_note_and_not_guessed():
-    """The note holds the digits of each number whose decimal point is lost in our copy of lreorg."""
-    fragments = {"table2": ("959", "739", "Omega"), "table3": ("577", "64 2", "984"), "table7": ("991", "993")}
-    for name, words in fragments.items():
-        notes = " ".join(row.note for row in ITEMS[f"lreorg/{name}"].rows)
-        assert all(word in notes for word in words)
-    for name in ("table4", "table5", "table6", "table9", "table10"):
-        rows = [row for row in ITEMS[f"lreorg/{name}"].rows if row.printed]
-        assert all(set(row.printed) == {None} and "lost the numbers" in row.note for row in rows)
-
-
-def test_recovery_from_the_picture_comes_before_the_others():
-    """Recovery from the anonymized picture comes first; a title names the pasted background of the original."""
-    for key in ("cao21/table3", "cao21/table4", "ifadit/table3", "ifadit/table5", "ifadit/recovery"):
-        places = [*ITEMS[key].rows, *ITEMS[key].columns]
-        first = next(place.attempt for place in places if place.attempt not in ("", "wrong"))
-        assert first == "recovered"
-        for place in places:
-            if place.attempt == "pasted":
-                title = getattr(place, "group", "") or place.title
-                assert not place.printed
-                assert "original's background" in title
 
 
 def test_markers_of_the_curves_repeat_the_printed_tables():

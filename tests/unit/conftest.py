@@ -1,9 +1,11 @@
-"""Repositories of trained and of adopted networks (own_weights.py)."""
+"""Repositories of trained and of adopted networks (own_weights.py), and one with records (toy_lineage.py)."""
 
 import shutil
 from pathlib import Path
 
 import pytest
+
+from toy_lineage import Toy
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +28,16 @@ def repository(trained, tmp_path, monkeypatch) -> Path:
     import own_weights
 
     return own_weights.adopting_repository(trained, tmp_path / "repository", monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def built_toy(tmp_path_factory) -> Toy:
+    toy = Toy(tmp_path_factory.mktemp("toy") / "repository")
+    toy.commit()
+    return toy
+
+
+@pytest.fixture
+def toy(built_toy, tmp_path) -> Toy:
+    """A copy that a test may change."""
+    return built_toy.copy(tmp_path / "toy")

@@ -18,18 +18,6 @@ PAGE = TABLE.replace(".csv", ".md")
 BUILT = (FACES, CHECKPOINT, METRICS, TABLE, PAGE)
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Toy:
-    toy = Toy(tmp_path_factory.mktemp("toy") / "repository")
-    toy.commit()
-    return toy
-
-
-@pytest.fixture
-def toy(built, tmp_path) -> Toy:
-    return built.copy(tmp_path / "repository")
-
-
 @pytest.fixture
 def clone(toy, tmp_path) -> Toy:
     """What ``git clone`` and ``dvc pull`` bring: the text and the files, and no record of Snakemake."""

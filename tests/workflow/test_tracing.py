@@ -86,7 +86,7 @@ def test_chain_is_printed_and_written_as_json(built_once):
     ):
         assert text in printed
     plain = json.loads(built_once.run("masquerade", "lineage", "show", address, "--json"))
-    assert all(len(link["mlflow_run"]) == 32 for link in plain["links"] if "run" in link)
+    assert all(len(link["mlflow_run"]) == 32 for link in plain["links"] if link["job"])
     (environment,) = plain["environments"].values()
     locked = dict(line.split("==") for line in (built_once.path / "requirements.lock").read_text().split())
     assert environment["packages"]["snakemake"] == locked["snakemake"]

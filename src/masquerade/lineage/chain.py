@@ -124,46 +124,24 @@ def _sort_links(needs: Mapping[str, Iterable[str]], first: str) -> list[str]:
 def chain_to_json(
     address: ResolvedAddress, scale: str, links: Iterable[Link], runs: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The chain as JSON values. ``runs``: record of a job -> its MLflow run, if the store has it."""
-    links = list(links)
-    jobs = [link.job for link in links if link.job]
-    recorded = [job.circumstances["environment"] for job in jobs if "environment" in job.circumstances]
-    environments = {environment["sha256"]: environment for environment in recorded}
+    """The chain as JSON values. ``runs``: record of a job -> its MLflow run, if the store has it.
+
+    A job refers to its environment, which many jobs share, by the hash.
+    """
+    environments: dict[str, Any] = {}
+    plain_links = []
+    for link in links:
+        plain = dict(vars(link))
+        if link.job:
+            circumstances = dict(link.job.circumstances)
+            if environment := circumstances.get("environment"):
+                environments[environment["sha256"]] = environment
+                circumstances["environment"] = environment["sha256"]
+            plain["job"] = {**vars(link.job), "circumstances": circumstances, "subject": link.job.words}
+            del plain["job"]["declared_environment"]
+            plain["mlflow_run"] = runs.get(circumstances.get("run", ""), "")
+        plain_links.append(plain)
     return {
-        "address": address.address,
-        "scale": scale,
-        "file": address.file,
-        "cells": [
-            {"item": cell.item, "title": cell.title, "value": cell.value, **cell.facts,
-             "of": [dict(zip(("dataset", "method", "variant"), place, strict=True)) for place in cell.matrix_cells]}
-            for cell in address.cells
-        ],
-        "links": [_link_to_json(link, runs) for link in links],
-        "environments": environments,
+        "address": address.address, "scale": scale, "file": address.file,
+        "cells": [vars(cell) for cell in address.cells], "links": plain_links, "environments": environments,
     }  # fmt: skip
-
-
-def _link_to_json(link: Link, runs: Mapping[str, str]) -> dict[str, Any]:
-    plain: dict[str, Any] = {
-        "number": link.number, "name": link.name, "files": dict(link.files), "made_from": list(link.made_from),
-        "raw": link.raw,
-    }  # fmt: skip
-    job = link.job
-    if job is None:
-        return plain
-    circumstances = job.circumstances
-    return plain | {
-        "about": job.words,
-        "read": {path: f"sha256:{sha}" if sha else "" for path, sha in job.inputs.items()},
-        "code": {"file": job.code, "sha256": job.code_sha256},
-        "commit": circumstances.get("commit", ""),
-        "environment": circumstances.get("environment", {}).get("sha256", ""),
-        "run": circumstances.get("run", ""),
-        "mlflow_run": runs.get(circumstances.get("run", ""), ""),
-        "started": circumstances.get("started", ""),
-        "seconds": circumstances.get("seconds", round(job.ended - job.started, 3)),
-        "threads": circumstances.get("threads", 0),
-        "machine": circumstances.get("machine", {}),
-        "params": job.params,
-        "command": job.command,
-    }

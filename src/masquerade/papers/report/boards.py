@@ -214,12 +214,13 @@ def sort_variants(variants: Mapping[str, Knobs]) -> list[str]:
 
     A word among numbers, such as ``level: random``, comes after the numbers.
     """
-    words, numbers = _kinds(variants)
+    names = dict.fromkeys(knob for knobs in variants.values() for knob in knobs)
+    values = {name: [knobs.get(name) for knobs in variants.values()] for name in names}
+    words_first = sorted(values, key=lambda name: any(map(_is_number, values[name])))
 
-    def place(name: str) -> tuple:
-        values = [(knob, variants[name].get(knob)) for knob in (*words, *numbers)]
-        return tuple((0, value) if _is_number(value) else (1, (words.get(knob) or numbers[knob]).index(value))
-                     for knob, value in values)  # fmt: skip
+    def place(variant: str) -> list[tuple[int, float]]:
+        given = ((name, variants[variant].get(name)) for name in words_first)
+        return [(0, value) if _is_number(value) else (1, values[name].index(value)) for name, value in given]
 
     return sorted(variants, key=place)
 
@@ -241,14 +242,6 @@ def sort_settings(settings: Sequence[Setting], methods: Methods) -> list[Setting
               for at, variant in enumerate(sort_variants(variants))}  # fmt: skip
     last = (len(methods), 0)
     return sorted(settings, key=lambda setting: (setting[0], *places.get(setting[1:], last), setting))
-
-
-def _kinds(variants: Mapping[str, Knobs]) -> tuple[dict[str, list], dict[str, list]]:
-    """(knobs of words, knobs of numbers), each knob with its values over the variants."""
-    knobs = dict.fromkeys(knob for values in variants.values() for knob in values)
-    given = {knob: [values.get(knob) for values in variants.values()] for knob in knobs}
-    numbers = {knob: values for knob, values in given.items() if any(map(_is_number, values))}
-    return {knob: values for knob, values in given.items() if knob not in numbers}, numbers
 
 
 def _is_number(value: Any) -> bool:
