@@ -104,12 +104,37 @@ class TestChain:
 FILES = [FACES, CHECKPOINT, METRICS, TABLE, TABLE.replace(".csv", ".md"), PRINTED, "photographs/3.png"]
 
 
+def write_twice(toy):
+    toy.write(TABLE, "edited")
+    toy.write(CHECKPOINT, "other weights")
+
+
+def edit_params(toy):
+    toy.edit("params.yaml", lambda tree: tree["methods"]["fit"]["params"].update(learning_rate=0.5))
+
+
+def edit_record(toy):
+    path = toy.root / record_path(CHECKPOINT)
+    path.write_text(path.read_text().replace('"rule": "method"', '"rule": "Method"'))
+
+
+def forge_bytes_and_record(toy):
+    toy.write(TABLE, "forged")
+    path = toy.root / provenance.circumstances_path(TABLE)
+    circumstances = json.loads(path.read_text())
+    circumstances["outputs"][TABLE] = toy.hash(TABLE)
+    path.write_text(json.dumps(circumstances))
+
+
+def delete_records(toy):
+    (toy.root / provenance.circumstances_path(CHECKPOINT)).unlink()
+    (toy.root / record_path(FACES)).unlink()
+
+
 class TestVerify:
     def test_unchanged_build_has_no_breaks(self, toy):
         verification = verify.verify(toy.root)
-        assert verification.breaks == ()
-        assert verification.jobs == 4
-        assert verification.notes == ()
+        assert (verification.breaks, verification.jobs, verification.notes) == ((), 4, ())
 
     @settings(max_examples=40, deadline=None)
     @given(name=st.sampled_from(FILES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
@@ -128,46 +153,24 @@ class TestVerify:
         assert broken.path == FACES
         assert set(broken.rests) == {CHECKPOINT, METRICS, TABLE, TABLE.replace(".csv", ".md")}
 
-    def test_first_break_in_the_list_is_the_one_nearest_to_raw_data(self, toy):
-        toy.write(TABLE, "edited")
-        toy.write(CHECKPOINT, "other weights")
-        assert [broken.path for broken in verify.verify(toy.root).breaks] == [CHECKPOINT, TABLE]
-
-    def test_checkpoint_of_other_parameters_is_detected_although_all_hashes_agree(self, toy):
-        toy.edit("params.yaml", lambda tree: tree["methods"]["fit"]["params"].update(learning_rate=0.5))
-        broken = verify.verify(toy.root).breaks[0]
-        assert broken.path == CHECKPOINT
-        assert "methods.fit.params.learning_rate: " in broken.what
-        assert "-> 0.5" in broken.what
-
-    def test_edited_code_is_named_and_an_edited_comment_is_no_change(self, toy):
-        toy.write("src/train.py", "# a remark\nSTEP = 'train'\n")
-        assert verify.verify(toy.root).breaks == ()
-        toy.write("src/train.py", "STEP = 'taught'\n")
-        (broken,) = verify.verify(toy.root).breaks
-        assert (broken.path, "src/train.py" in broken.what) == (CHECKPOINT, True)
-
-    def test_a_missing_record_of_snakemake_is_no_break_because_the_text_has_it(self, toy):
-        (toy.root / provenance.circumstances_path(CHECKPOINT)).unlink()
-        (toy.root / record_path(FACES)).unlink()
-        assert verify.verify(toy.root).breaks == ()
-
-    def test_altered_record_is_detected(self, toy):
-        path = toy.root / record_path(CHECKPOINT)
-        path.write_text(path.read_text().replace('"rule": "method"', '"rule": "Method"'))
-        (broken,) = verify.verify(toy.root).breaks
-        assert broken.path == record_path(CHECKPOINT)
-        assert CHECKPOINT in broken.what
-
-    def test_forged_bytes_and_records_are_detected_with_the_text(self, toy):
-        toy.write(TABLE, "forged")
-        path = toy.root / provenance.circumstances_path(TABLE)
-        circumstances = json.loads(path.read_text())
-        circumstances["outputs"][TABLE] = toy.hash(TABLE)
-        path.write_text(json.dumps(circumstances))
-        (broken,) = verify.verify(toy.root).breaks
-        assert broken.path == TABLE
-        assert "records/tiny.jsonl" in broken.what
+    @pytest.mark.parametrize(
+        ("change", "broken", "words"),
+        [
+            (write_twice, [CHECKPOINT, TABLE], "not the bytes"),  # the one nearest to raw data comes first
+            (edit_params, [CHECKPOINT], "methods.fit.params.learning_rate: "),  # although all hashes agree
+            (lambda toy: toy.write("src/train.py", "STEP = 'taught'\n"), [CHECKPOINT], "src/train.py"),
+            (lambda toy: toy.write("src/train.py", "# a remark\nSTEP = 'train'\n"), [], ""),
+            (edit_record, [record_path(CHECKPOINT)], CHECKPOINT),
+            (forge_bytes_and_record, [TABLE], "records/tiny.jsonl"),
+            (delete_records, [], ""),  # because the text has them
+        ],
+        ids=["bytes", "params", "code", "comment", "record", "forged", "no records"],
+    )
+    def test_broken_links_are_found_with_their_reason(self, toy, change, broken, words):
+        change(toy)
+        breaks = verify.verify(toy.root).breaks
+        assert [each.path for each in breaks] == broken
+        assert not breaks or words in breaks[0].what
 
     def test_build_that_was_not_recorded_is_checked_and_noted(self, toy):
         (toy.root / records.text_path("tiny")).unlink()

@@ -120,10 +120,6 @@ class TestCurves:
         with pytest.raises(ReferenceFileError, match="threshold"):
             self.load(tmp_path, text.replace("printed: 0.6", "printed: null"))
 
-    def test_percentages_are_fractions(self, tmp_path):
-        printed = self.load(tmp_path).panels[0].curves[0].markers[0].printed
-        assert (printed.value, printed.text) == (pytest.approx(0.97367), "97.367%")
-
 
 TRADEOFF = """
 kind: tradeoff
