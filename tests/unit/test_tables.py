@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from masquerade.core import files
+from masquerade.core import discovery, files
 from masquerade.core.errors import ReferenceFileError
 from masquerade.papers import backbones_table, cautions, documents, reference, tables
 from masquerade.papers.context import Context
@@ -197,18 +197,13 @@ class TestTables:
 
 
 def test_judge_that_trained_a_method_is_named(monkeypatch, root):
-    from masquerade.core import discovery
-
     table = reference.load(root / "reference/identitydp/table1.yaml")
-    judges = {"facenet_casia": "recognizer_a", "azure_face": "dlib_face", "hog": "dlib_face"}
-    stand_ins = StandIns(datasets={}, judges=judges)
-    context = Context("mini", (0,), stand_ins, "c")
-    assert cautions.list_judges_in_training(table, context) == "No judge of this table was seen in training."
+    judges = ["recognizer_a", "dlib_face"]
+    assert cautions.list_judges_in_training(table, judges, []) == "No judge of this table was seen in training."
     monkeypatch.setattr(discovery.load("judges", "recognizer_a"), "needs", ("identity",))
-    sentence = cautions.list_judges_in_training(table, context)
+    sentence = cautions.list_judges_in_training(table, judges, [])
     assert sentence.startswith("Judges seen in training: `recognizer_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)")
-    columns = tuple(column.model_copy(update={"judge": None}) for column in table.columns)
-    assert cautions.list_judges_in_training(table.model_copy(update={"columns": columns}), context) == ""
+    assert cautions.list_judges_in_training(table, [], []) == ""
 
 
 class TestEvasion:

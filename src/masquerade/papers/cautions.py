@@ -5,15 +5,12 @@
 - A judge that shares a network or its teacher with the training of a method is no independent judge of that method.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from masquerade.core import discovery
 from masquerade.papers.declarations import Row, Table
 from masquerade.papers.figure_declarations import Grid, MethodVariant, Reference, Tradeoff
-
-if TYPE_CHECKING:
-    from masquerade.papers.context import Context
 
 STAND_IN, EVASION = "latent stand-in", " (evasion)"
 POISONING_METRICS = ("poisoning_protection_rate",)
@@ -87,16 +84,13 @@ def explain_evasion(methods: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
-def list_judges_in_training(table: Table, context: "Context") -> str:
-    """The sentence for a table: the judges that took part in the training of its methods, or that there is none.
+def list_judges_in_training(table: Table, judges: Collection[str], datasets: Iterable[str]) -> str:
+    """The sentence for a table: which of its ``judges`` took part in the training of its methods, or that none did.
 
     A table without judges has no sentence: ''.
     """
-    judges = {context.judge(column.judge) for column in table.columns if column.judge}
-    if not judges:
-        return ""
     uses = {(judge, row.method, row.title) for row in table.rows for judge in judges}
-    return describe_judges(uses, "table", context.stand_ins.datasets.values())
+    return describe_judges(uses, "table", datasets) if judges else ""
 
 
 def describe_judges(uses: Iterable[tuple[str, str, str]], document: str, datasets: Iterable[str] = ()) -> str:

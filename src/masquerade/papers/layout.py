@@ -72,7 +72,9 @@ def notes(result: "TableResult") -> list[str]:
     sentences += [text for line in lines if (text := _key_spreads(line))]
     sentences += [text for text in [_order(result)] if text]
     unknown = cautions.name_unknown_trainings((line.row.method, line.row.title) for line in lines if not line.reason)
-    trained = f"{cautions.list_judges_in_training(table, context)} {unknown}".strip()
+    judges = {context.judge(column.judge) for column in table.columns if column.judge}
+    shared = cautions.list_judges_in_training(table, judges, context.stand_ins.datasets.values())
+    trained = f"{shared} {unknown}".strip()
     return [
         *sentences,
         *sorted(spreads),
