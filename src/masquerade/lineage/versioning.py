@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from masquerade.core import fingerprints
+from masquerade.core import files, fingerprints
 from masquerade.faces import MANIFESTS
 from masquerade.lineage import local_records, records
 from masquerade.lineage.local_records import Build, NotRecorded
@@ -71,7 +71,8 @@ def _write_records(scale: str, planned: frozenset[str] | set[str] = frozenset())
     for folder in (*(Path(f"{folder}{scale}") for folder in BUILT), MANIFESTS):
         folder.mkdir(parents=True, exist_ok=True)  # DVC needs it; a rehearsal makes no results
     count = local_records.write_records(scale, needed=planned)
-    overlays.write_tree(loading.load(Path()).tree, records.params_path(scale))
+    effective = overlays.format_yaml(loading.load(Path()).tree, sort_keys=True)
+    files.write_if_changed(records.params_path(scale), effective)
     return count
 
 

@@ -19,7 +19,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import ParameterError, suggest_nearest
 from masquerade.params.blocks import PARAMS, SCALES
 from masquerade.params.model import build_model
-from masquerade.params.overlays import MISSING, find_value, overlay, read_chain, read_yaml
+from masquerade.params.overlays import MISSING, find_value, overlay, read_yaml
 from masquerade.params.parameters import Parameters, build_training_params
 
 CONFIG = "--config or --configfile"
@@ -58,8 +58,28 @@ def load(root: Path = Path(), scale: str | None = None, config: Mapping[str, Any
 
 
 def read_layers(scale: str, root: Path = Path()) -> dict[str, dict[str, Any]]:
-    """File -> overlay of a scale and of its bases, in the order in which they apply. Raises ParameterError."""
-    return read_chain(scale, lambda file: read_yaml(root / file), list_scales(root))
+    """File -> overlay of a scale and of its bases, without the key ``base``, in the order in which they apply.
+
+    Raises ParameterError when a base does not exist or when the bases form a circle.
+    """
+    scales, layers = [scale], {}
+    while True:
+        file = f"{SCALES}/{scales[-1]}.yaml"
+        layers[file] = read_yaml(root / file)
+        base = layers[file].pop("base", None)
+        if base is None:
+            return dict(reversed(layers.items()))
+        if base in scales:
+            circle = " -> ".join([*scales[scales.index(base) :], base])
+            raise ParameterError(
+                f"{file}: the bases form a circle, {circle}. A scale may be based on one that is not based on it: "
+                "remove `base` from one of these overlays."
+            )
+        if base not in list_scales(root):
+            raise ParameterError(
+                f"{file}: `base` names '{base}', which is no scale. {suggest_nearest(str(base), list_scales(root))}"
+            )
+        scales.append(base)
 
 
 def _check_references(parameters: Parameters) -> None:
@@ -152,14 +172,11 @@ def _list_fields(names: Sequence[Any]) -> list[str]:
         if name not in node.model_fields:  # a key of a mapping or a position in a list: the type is known already
             continue
         annotation = node.model_fields[name].annotation
-        node = next((item for item in [annotation, *getattr(annotation, "__args__", ())] if _is_model(item)), None)
+        types = [item for item in (annotation, *getattr(annotation, "__args__", ())) if isinstance(item, type)]
+        node = next((item for item in types if issubclass(item, BaseModel)), None)
         if node is None:
             return []
     return sorted(node.model_fields)
-
-
-def _is_model(item: Any) -> bool:
-    return isinstance(item, type) and issubclass(item, BaseModel)
 
 
 DEFAULT = "default"

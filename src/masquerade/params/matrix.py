@@ -59,7 +59,7 @@ def plan_cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]
     pairs = {
         f"{name}/{variant}": (name, variant) for name, block in parameters.methods.items() for variant in block.variants
     }
-    seeds = {name: _list_seeds(parameters, name) for name in parameters.methods}
+    seeds = {name: parameters.seeds[:1] if runs_once(name) else parameters.seeds for name in parameters.methods}
     planned = []
     for dataset, patterns in parameters.matrix.evaluate.items():
         evaluated = set()
@@ -109,10 +109,6 @@ def select_settings(planned: Mapping[Setting, list[Cell]], settings: Iterable[Se
     """The cells of ``settings``, in the order of ``planned``."""
     settings = set(settings)
     return [cell for setting, cells in planned.items() if setting in settings for cell in cells]
-
-
-def _list_seeds(parameters: Parameters, method: str) -> Iterable[int]:
-    return parameters.seeds[:1] if runs_once(method) else parameters.seeds
 
 
 def runs_once(method: str) -> bool:

@@ -4,7 +4,7 @@ YAML is read and written with the library that DVC takes, in the same way, so th
 """
 
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from masquerade.core import files
-from masquerade.core.errors import ParameterError, suggest_nearest
+from masquerade.core.errors import ParameterError
 from masquerade.params import blocks
 
 MISSING = object()
 """The value of a key that a tree does not have."""
-BASE = "base"
-"""The key of an overlay that names the scale on whose overlay it is put."""
 
 
 def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,45 +32,6 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def overlay_path(scale: str) -> str:
-    """The file of a scale's overlay, relative to the root of the repository."""
-    return f"{blocks.SCALES}/{scale}.yaml"
-
-
-def read_chain(
-    scale: str, read: Callable[[str], Mapping[str, Any]], known: Collection[str] | None = None
-) -> dict[str, dict[str, Any]]:
-    """File -> overlay, without its key ``base``, of a scale and of its bases, in the order in which they apply.
-
-    ``read`` returns the content of a file. ``known``: the scales that exist; None: this is not checked. Raises
-    ParameterError when a base does not exist or when the bases form a circle.
-    """
-    names, layers = [scale], []
-    while True:
-        layer = dict(read(overlay_path(names[-1])))
-        base = layer.pop(BASE, None)
-        layers.append(layer)
-        if base is None:
-            return dict(zip(map(overlay_path, reversed(names)), reversed(layers), strict=True))
-        if base in names:
-            circle = " -> ".join([*names[names.index(base) :], base])
-            raise ParameterError(
-                f"{overlay_path(names[-1])}: the bases form a circle, {circle}. A scale may be based on one that is "
-                f"not based on it: remove `{BASE}` from one of these overlays."
-            )
-        if known is not None and base not in known:
-            raise ParameterError(
-                f"{overlay_path(names[-1])}: `{BASE}` names '{base}', which is no scale. "
-                f"{suggest_nearest(str(base), known)}"
-            )
-        names.append(base)
-
-
-def write_tree(tree: Mapping[str, Any], file: Path) -> Path:
-    """Write the effective parameters to ``file`` if they changed, and return ``file``."""
-    return files.write_if_changed(file, format_yaml(tree, sort_keys=True))
-
-
 def find_value(tree: Any, key: str) -> Any:
     """The value of a dotted key, or MISSING if ``tree`` has no such key."""
     for name in key.split("."):
@@ -83,21 +41,17 @@ def find_value(tree: Any, key: str) -> Any:
     return tree
 
 
-def find_hidden_changes(before: Mapping[str, Any], now: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def find_hidden_changes(before: Any, now: Any, over: Any, key: str = "") -> dict[str, Any]:
     """Dotted key -> new value of each change of params.yaml, from ``before`` to ``now``, that the overlay hides."""
-    return dict(_find_hidden_changes(before, now, over, ""))
-
-
-def _find_hidden_changes(before: Any, now: Any, over: Any, key: str) -> Iterator[tuple[str, Any]]:
     if over is MISSING or before == now:
-        return
-    if isinstance(now, Mapping) and isinstance(over, Mapping):
-        old = before if isinstance(before, Mapping) else {}
-        for name, value in now.items():
-            inner = f"{key}.{name}".strip(".")
-            yield from _find_hidden_changes(old.get(name, MISSING), value, over.get(name, MISSING), inner)
-    else:
-        yield key, now
+        return {}
+    if not (isinstance(now, Mapping) and isinstance(over, Mapping)):
+        return {key: now}
+    hidden: dict[str, Any] = {}
+    for name, value in now.items():
+        old = before.get(name, MISSING) if isinstance(before, Mapping) else MISSING
+        hidden |= find_hidden_changes(old, value, over.get(name, MISSING), f"{key}.{name}".strip("."))
+    return hidden
 
 
 def check_hidden_changes(
@@ -138,13 +92,10 @@ def parse_yaml(text: str, name: object) -> dict[str, Any]:
     return tree
 
 
-def format_yaml(tree: Mapping[str, Any], sort_keys: bool = False, flow: bool | None = False, width: int = 1000) -> str:
-    """A mapping as YAML text, of which `parse_yaml` gives the same mapping.
-
-    ``flow``: None writes the innermost lists and mappings on one line each, of at most ``width`` characters.
-    """
+def format_yaml(tree: Mapping[str, Any], sort_keys: bool = False) -> str:
+    """A mapping as YAML text, of which `parse_yaml` gives the same mapping."""
     yaml, stream = YAML(typ="safe"), io.StringIO()
-    yaml.default_flow_style, yaml.width, yaml.allow_unicode = flow, width, True
+    yaml.default_flow_style, yaml.width, yaml.allow_unicode = False, 1000, True
     yaml.sort_base_mapping_type_on_output = sort_keys  # pyright: ignore[reportAttributeAccessIssue] - typed as None
     yaml.dump(tree, stream)
     return stream.getvalue()

@@ -9,11 +9,40 @@ applies, the judges that measure them, and what differs for single methods (``ov
       cells: {synthetic_hq: ["falco/m_0", "k_same/*"]}
 """
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Name, Settings, SmallScale
+
+
+class AppliedProtocol(Settings):
+    """The cells to which a protocol applies."""
+
+    cells: dict[Name, list[str]]
+    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells to which the protocol applies."""
+
+
+class AdjustedProtocol(AppliedProtocol):
+    """A protocol of which some numbers may differ for single methods."""
+
+    numbers: ClassVar[type[Settings]]
+    """The block with these numbers, which the protocol inherits."""
+
+    overrides: dict[Name, dict[Name, dict[str, int]]] = {}
+    """Method -> variant -> the numbers that differ for it."""
+
+    @model_validator(mode="after")
+    def _overrides_are_valid(self) -> "AdjustedProtocol":
+        for method, variants in self.overrides.items():
+            for variant in variants:
+                self.of(method, variant)
+        return self
+
+    def of(self, method: str, variant: str) -> Any:
+        """The numbers for one method and variant."""
+        shared = self.model_dump(include=set(self.numbers.model_fields))
+        return self.numbers(**shared | self.overrides.get(method, {}).get(variant, {}))
 
 
 class AttributeSmallScale(SmallScale):
@@ -44,11 +73,8 @@ class AttributeSettings(Settings):
     """How the training differs at small scales."""
 
 
-class AttributeProtocol(AttributeSettings):
+class AttributeProtocol(AttributeSettings, AppliedProtocol):
     """FALCO's attribute protocol, and the cells to which it applies."""
-
-    cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells to which the protocol applies."""
 
 
 class RecoverySettings(Settings):
@@ -64,28 +90,13 @@ class RecoverySettings(Settings):
     """Other keys, each one for all faces, with which the faces are anonymized (diversity: ifadit section 4.4)."""
 
 
-class RecoveryProtocol(RecoverySettings):
-    """The recovery protocol, its judges, and the cells to which it applies."""
+class RecoveryProtocol(RecoverySettings, AdjustedProtocol):
+    """The recovery protocol, its judges, and the cells whose faces are recovered."""
 
-    overrides: dict[Name, dict[Name, dict[str, int]]] = {}
-    """Method -> variant -> the numbers of images and keys that differ for it."""
+    numbers = RecoverySettings
 
     judges: list[Name]
     """The judges that measure the recovered faces."""
-    cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells whose faces are recovered."""
-
-    @model_validator(mode="after")
-    def _overrides_are_valid(self) -> "RecoveryProtocol":
-        for method, variants in self.overrides.items():
-            for variant in variants:
-                self.of(method, variant)
-        return self
-
-    def of(self, method: str, variant: str) -> RecoverySettings:
-        """The numbers for one method and variant."""
-        shared = self.model_dump(include=set(RecoverySettings.model_fields))
-        return RecoverySettings(**shared | self.overrides.get(method, {}).get(variant, {}))
 
 
 class AttackSettings(Settings):
@@ -109,11 +120,8 @@ class AttackSettings(Settings):
         return self
 
 
-class AttackProtocol(AttackSettings):
+class AttackProtocol(AttackSettings, AppliedProtocol):
     """The attacks that need no training, and the cells to which they apply."""
-
-    cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells that are attacked."""
 
 
 class AttackedPeople(Settings):
@@ -136,27 +144,13 @@ class InformedSettings(AttackedPeople):
     """The clear recognizers of the attacks that have none of their own; no method and no restorer has seen them."""
 
 
-class InformedProtocol(InformedSettings):
-    """Attackers who know the method, and the cells to which they apply."""
+class InformedProtocol(InformedSettings, AdjustedProtocol):
+    """Attackers who know the method, and the cells that they attack. A slow method has overrides."""
 
-    overrides: dict[Name, dict[Name, dict[str, int]]] = {}
-    """Method -> variant -> the numbers of people and images that differ for it (methods that need seconds a face)."""
+    numbers = AttackedPeople
+
     trials: dict[str, Annotated[int, Field(ge=1)]] = {}
     """``method/variant`` -> seeds with which its repeated attackers are trained; 1 for all others."""
-    cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells that are attacked."""
-
-    @model_validator(mode="after")
-    def _overrides_are_valid(self) -> "InformedProtocol":
-        for method, variants in self.overrides.items():
-            for variant in variants:
-                self.people_of(method, variant)
-        return self
-
-    def people_of(self, method: str, variant: str) -> AttackedPeople:
-        """The numbers of people and images for one method and variant."""
-        shared = self.model_dump(include=set(AttackedPeople.model_fields))
-        return AttackedPeople(**shared | self.overrides.get(method, {}).get(variant, {}))
 
 
 class UtilitySmallScale(SmallScale):

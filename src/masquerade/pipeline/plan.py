@@ -180,7 +180,7 @@ class Plan:
 
     def _count_attacker_images(self, cell: Cell) -> int:
         """The images of their own people that the attackers of a cell anonymize: at most so many."""
-        settings = self.parameters.informed.people_of(cell.method, cell.variant)
+        settings = self.parameters.informed.of(cell.method, cell.variant)
         images = self._count_people_images("attackers")
         return min(images, settings.people * settings.pictures or images)
 
