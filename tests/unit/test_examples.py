@@ -1,5 +1,7 @@
-"""The notebook runs, and holds no results."""
+"""Examples: those in docstrings of metrics and of calls from Python give the documented output; the notebook runs."""
 
+import doctest
+import importlib
 import io
 import json
 from contextlib import redirect_stdout
@@ -9,7 +11,20 @@ import nbformat
 import pytest
 from PIL import Image
 
+from masquerade.core import discovery
+
 NOTEBOOK = Path(__file__).parents[2] / "examples/photographs.ipynb"
+CALLS = ["masquerade", "masquerade.pipeline.photographs.anonymizer"]
+METRICS = {discovery.load("metrics", name) for name in discovery.list_names("metrics")}
+MODULES = [*CALLS, *sorted({metric.__module__ for metric in METRICS})]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_of_module(module, root, monkeypatch):
+    monkeypatch.chdir(root)
+    failed, tried = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
+    assert not failed
+    assert tried, f"{module} has no example"
 
 
 @pytest.mark.slow

@@ -43,14 +43,6 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, uniqu
     assert listing(tmp_path) == ["file.txt"]
 
 
-def test_a_block_that_writes_nothing_is_an_error_and_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file.txt"
-    path.write_text("old")
-    with pytest.raises(FileNotFoundError), files.write_atomically(path):
-        pass
-    assert path.read_text() == "old"
-
-
 def test_temporary_file_of_a_killed_process_is_overwritten(tmp_path):
     (tmp_path / ".file.txt.part").write_text("left behind, and longer")
     files.write_text(tmp_path / "file.txt", "new")

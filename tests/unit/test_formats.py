@@ -3,7 +3,6 @@
 ``recorded/formats_0.9`` holds files that the code of 0.9.0 wrote.
 """
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,8 @@ import pytest
 import torch
 
 from masquerade.core import face_tables
-from masquerade.core.errors import ArchiveError, CheckpointError, MasqueradeError, ParameterError
+from masquerade.core.errors import ArchiveError, CheckpointError
 from masquerade.core.images import FaceArchive
-from masquerade.params import loading
 from masquerade.pipeline.outputs import REPORT, read_report
 from masquerade.training import checkpoints
 
@@ -71,17 +69,3 @@ def test_a_report_of_0_9_is_read(tmp_path):
     report = tmp_path / REPORT
     report.write_text("file,output,status,reason\na.jpg,a.png,ok,\nb.jpg,,refused,no face was found\n")
     assert [row["file"] for row in read_report(report)] == ["a.jpg", "b.jpg"]
-
-
-@pytest.mark.parametrize(("old", "new", "key"), [
-    ("scale: mini", "scale: mini\nguessing: {pictures: 8, guesses: 100}", "guessing"),  # of 0.9
-    ("attacks:", "attack:", "attacks"),
-])  # fmt: skip
-def test_a_params_yaml_of_0_9_is_refused_by_the_names_of_its_keys(root, tmp_path, old, new, key):
-    shutil.copytree(root / "scales", tmp_path / "scales")
-    text = (root / "params.yaml").read_text()
-    assert f"\n{old}" in text
-    (tmp_path / "params.yaml").write_text(text.replace(f"\n{old}", f"\n{new}", 1))
-    with pytest.raises(ParameterError, match=key):
-        loading.load(tmp_path)
-    assert issubclass(ParameterError, MasqueradeError)

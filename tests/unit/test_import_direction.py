@@ -1,13 +1,20 @@
-"""The rooms of the library: their content, and the direction of imports. pyproject.toml has the order of the rooms."""
+"""The rooms of the library: the direction of imports, their content, and how their classes are found.
+
+pyproject.toml has the order of the rooms.
+"""
 
 import ast
+import sys
 import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
+import pytest
 
 import masquerade
+from masquerade.core import discovery
+from masquerade.core.errors import ProtocolError
 
 PACKAGE = Path(masquerade.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -99,3 +106,63 @@ def count_lines(path: Path) -> int:
 def test_every_module_can_be_read_in_a_sitting():
     lines = {named(path): count_lines(path) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > 300} == {}
+
+
+METRIC = """
+from masquerade.metrics import Metric
+
+class {name}(Metric):
+    {stated}
+    def compute(self, evidence):
+        return {{}}
+"""
+
+
+@pytest.fixture
+def add_file(tmp_path, monkeypatch):
+    """Adds a file to a room in which nothing else is."""
+
+    def add(room, name, text):
+        package = __import__(f"masquerade.{room}", fromlist=["BASE"])
+        (tmp_path / room).mkdir(exist_ok=True)
+        (tmp_path / room / f"{name}.py").write_text(text)
+        discovery._files_by_name.cache_clear()
+        monkeypatch.setattr(discovery, "PACKAGE", tmp_path)
+        monkeypatch.setattr(package, "__path__", [str(tmp_path / room)])
+        monkeypatch.delitem(sys.modules, f"masquerade.{room}.{name}", raising=False)
+
+    yield add
+    discovery.load.cache_clear()
+
+
+def test_a_metric_is_added_by_one_file_and_a_family_of_metrics_too(add_file):
+    add_file("metrics", "mine", METRIC.format(name="Mine", stated=""))
+    family = METRIC.format(name="Near", stated='name = "near"') + METRIC.format(name="Far", stated='name = "far"')
+    add_file("metrics", "family", family)
+    assert discovery.list_names("metrics") == ["far", "mine", "near"]
+    for name in discovery.list_names("metrics"):
+        metric = discovery.load("metrics", name)
+        assert (metric.__name__, discovery.find_name(metric)) == (name.capitalize(), name)
+
+
+def test_two_classes_of_one_name_are_refused(add_file):
+    add_file("metrics", "one", METRIC.format(name="One", stated='name = "near"'))
+    add_file("metrics", "two", METRIC.format(name="Two", stated='name = "near"'))
+    with pytest.raises(ProtocolError, match="both define 'near'"):
+        discovery.list_names("metrics")
+
+
+@pytest.mark.parametrize(("text", "error"), [
+    ("x = 1\n", "methods/mine.py must define exactly one subclass of Method .* defines 0"),
+    ("from masquerade.methods import Method\nclass Mine(Method):\n    pass\n",
+     "Mine in methods/mine.py does not define: anonymize"),
+])  # fmt: skip
+def test_a_file_without_its_class_and_a_class_without_its_functions_are_refused(add_file, text, error):
+    add_file("methods", "mine", text)
+    with pytest.raises(ProtocolError, match=error):
+        discovery.load("methods", "mine")
+
+
+def test_error_for_an_unknown_name_gives_the_nearest():
+    with pytest.raises(ProtocolError, match="Did you mean 'identitydp'"):
+        discovery.load("methods", "identitydpp")

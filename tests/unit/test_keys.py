@@ -49,16 +49,12 @@ def test_one_value_a_different_key_is_computed():
         keys.stack_per_key(None, of)
 
 
-@given(st.integers(0, 999_999))
-def test_secret_of_six_digits_is_the_key(number):
-    assert keys.Digits(6).of(b"%06d" % number) == b"%06d" % number
-
-
 @pytest.mark.parametrize("secret", [b"12345", b"1234567", b"12345a", b"", b"\xb2" * 6])
 def test_other_secrets_are_refused_without_repeating_them(secret):
     with pytest.raises(KeyFormatError, match="6 digits") as raised:
         keys.Digits(6).of(secret)
     assert not secret or secret.decode("latin-1") not in str(raised.value)
+    assert keys.Digits(6).of(b"012345") == b"012345"
 
 
 def test_scrypt_derives_32_bytes_from_a_secret_of_any_length():

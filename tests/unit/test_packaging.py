@@ -40,14 +40,14 @@ def distribution(module: str) -> str:
 
 
 def names(requirements: list[Requirement]) -> set[str]:
-    return {canonicalize_name(one.name) for one in requirements}
+    return {canonicalize_name(item.name) for item in requirements}
 
 
 def test_ranges_contain_the_locked_versions():
     pins = [line.split("==") for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line]
     locked = {canonicalize_name(name): version for name, version in pins}
     outside = [
-        str(one) for one in [*NEEDED, *OF_PIPELINE] if locked.get(canonicalize_name(one.name)) not in one.specifier
+        str(item) for item in [*NEEDED, *OF_PIPELINE] if locked.get(canonicalize_name(item.name)) not in item.specifier
     ]
     assert outside == []
 
@@ -180,14 +180,12 @@ class TestOutsideOfAClone:
         assert repository.find_repository() == ROOT
 
     def test_nothing_is_written_beside_the_installed_code(self, carried, tmp_path):
-        version = PROJECT["project"]["version"]
         folder = repository.find_cache_folder(carried)
         assert folder.is_dir()
         assert folder.parent == tmp_path / "cache/masquerade"
         assert folder.name.endswith("-0123456789ab")
         assert folder.name.startswith(repository.read_version())
         assert repository.find_cache_folder(ROOT) == ROOT / ".masquerade"
-        assert version in (repository.read_version(), version)
 
     def test_a_cache_that_cannot_be_made_is_named_with_the_remedy(self, carried, tmp_path, monkeypatch):
         (tmp_path / "file").touch()

@@ -348,20 +348,6 @@ def test_what_is_written_is_read_as_the_same_values_by_both_engines(tree):
     assert parse_yaml(overlays.format_yaml(tree), "records/mini.yaml") == tree
 
 
-def test_parameters_are_read_as_dvc_writes_them(tmp_path):
-    """DVC rewrites params.yaml for an experiment."""
-    from dvc.utils.serialize import modify_yaml
-
-    tree = {"words": [*SCALARS], "numbers": [1e-05, 0.5, 3.0, 2, -1], "is": [True, None]}
-    file = tmp_path / "params.yaml"
-    file.write_text("words: []\nnumbers: []\nis: []\n")
-    with modify_yaml(str(file)) as data:
-        for key, values in tree.items():
-            data[key] = values
-    assert overlays.read_yaml(file) == tree
-    assert [type(value) for value in overlays.read_yaml(file)["numbers"]] == [float, float, float, int, int]
-
-
 def test_scores_are_means_over_the_seeds_that_have_a_value():
     def cell(seed, psnr, distance):
         address = {"dataset": "faces", "method": "blur", "variant": "size_7", "seed": seed}
