@@ -48,11 +48,11 @@ def make_sheet(
     import matplotlib.pyplot as plt
     from matplotlib.transforms import blended_transform_factory
 
-    text, below = wrap_notes(notes, wide)
-    drawing = plt.figure(figsize=(wide, sum(heights) + below), layout="constrained")
+    text, notes_height = wrap_notes(notes, wide)
+    drawing = plt.figure(figsize=(wide, sum(heights) + notes_height), layout="constrained")
     engine: Any = drawing.get_layout_engine()
     engine.set(w_pad=MARGIN, h_pad=0.05, wspace=0, hspace=0)
-    spec = drawing.add_gridspec(len(heights) + 1, columns, height_ratios=[*heights, below])
+    spec = drawing.add_gridspec(len(heights) + 1, columns, height_ratios=[*heights, notes_height])
     axes = [[drawing.add_subplot(spec[row, column]) for column in range(columns)] for row in range(len(heights))]
     foot = drawing.add_subplot(spec[-1, :])
     foot.axis("off")

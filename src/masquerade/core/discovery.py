@@ -41,15 +41,15 @@ def _files_by_name(folder: Path, module: str) -> Mapping[str, Path]:
     """Name -> the file that defines it. Raises ProtocolError when two files state one name."""
     files = [(path, path.stem) for path in folder.glob("*.py")]
     files += [(path, path.parent.name) for path in folder.glob(f"*/{module}")]
-    found: dict[str, Path] = {}
+    file_of: dict[str, Path] = {}
     for path, file_name in files:
         if file_name.startswith("_"):
             continue
         for name in list(_stated_names(path)) or [file_name]:
-            if name in found:
-                raise ProtocolError(f"{found[name]} and {path} both define '{name}'. Give one of them another name.")
-            found[name] = path
-    return dict(sorted(found.items()))
+            if name in file_of:
+                raise ProtocolError(f"{file_of[name]} and {path} both define '{name}'. Give one of them another name.")
+            file_of[name] = path
+    return dict(sorted(file_of.items()))
 
 
 def _stated_names(path: Path) -> Iterator[str]:
@@ -93,10 +93,10 @@ def load(room: str, name: str) -> type:
         if issubclass(item, base) and item.__module__ == module.__name__ and find_name(item) == name
     ]
     if len(classes) != 1:
-        listed = f": {', '.join(item.__name__ for item in classes)}" if classes else ""
+        names = f": {', '.join(item.__name__ for item in classes)}" if classes else ""
         raise ProtocolError(
             f"{relative}.py must define exactly one subclass of {base.__name__} with the name '{name}'; it defines "
-            f"{len(classes)}{listed}."
+            f"{len(classes)}{names}."
         )
     if inspect.isabstract(classes[0]):
         missing = ", ".join(sorted(classes[0].__abstractmethods__))

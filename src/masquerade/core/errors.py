@@ -79,14 +79,14 @@ class KeyFormatError(MasqueradeError):
 
 
 SIMILARITY = 0.5
-"""How similar a known name must be to be suggested, from 0 to 1 (`difflib.get_close_matches`)."""
+"""How similar a candidate must be to be suggested, from 0 to 1 (`difflib.get_close_matches`)."""
 
 
-def suggest_nearest(name: str, known: Iterable[str]) -> str:
-    """``Did you mean 'x'? Known: x, y.`` The first sentence is left out if no known name is similar."""
+def suggest_nearest(name: str, candidates: Iterable[str]) -> str:
+    """``Did you mean 'x'? Known: x, y.`` The first sentence is left out if no candidate is similar."""
     from difflib import get_close_matches  # every program imports this module, and few ask for a suggestion
 
-    names = sorted(known)
+    names = sorted(candidates)
     close = get_close_matches(name, names, n=1, cutoff=SIMILARITY)
     return (f"Did you mean '{close[0]}'? " if close else "") + f"Known: {', '.join(names) or 'none'}."
 

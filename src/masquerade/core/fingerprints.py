@@ -81,7 +81,7 @@ class _Source(NamedTuple):
     """The names that it imports from the PACKAGES: modules, and names in modules."""
 
 
-_known: dict[str, _Source] = {}
+_parsed: dict[str, _Source] = {}
 """Hash of the text -> what follows from it. Parsing takes time, and few files change between two runs."""
 
 
@@ -89,11 +89,11 @@ _known: dict[str, _Source] = {}
 def _source(path: Path) -> _Source:
     text = path.read_bytes()
     key = hashlib.sha256(_rules() + text).hexdigest()
-    if key not in _known:
+    if key not in _parsed:
         tree = ast.parse(text, str(path))
         imports = sorted(name for name in _list_imports(tree) if name.split(".")[0] in PACKAGES)
-        _known[key] = _Source(_without_docstrings(tree), imports)
-    return _known[key]
+        _parsed[key] = _Source(_without_docstrings(tree), imports)
+    return _parsed[key]
 
 
 @cache
@@ -140,10 +140,10 @@ def write_fingerprints(output: Path, roots: Iterable[Path], root: Path) -> Path:
     """
     cache_file = output.with_name(CACHE)
     recall(cache_file)
-    known = len(_known)
+    count = len(_parsed)
     files.write_if_changed(output, _text({_relative(path, root): fingerprint(path) for path in find_closure(*roots)}))
-    if len(_known) > known:
-        files.write_if_changed(cache_file, json.dumps(_known))
+    if len(_parsed) > count:
+        files.write_if_changed(cache_file, json.dumps(_parsed))
     return output
 
 
@@ -161,7 +161,7 @@ def recall(cache_file: Path) -> None:
     """Spare this process the parsing of the sources whose fingerprints are in a file ``CACHE``."""
     with suppress(OSError, ValueError):  # missing or damaged: everything is parsed again
         entries = json.loads(cache_file.read_text(encoding="utf-8"))
-        _known.update({key: _Source(*value) for key, value in entries.items()})
+        _parsed.update({key: _Source(*value) for key, value in entries.items()})
 
 
 @cache

@@ -242,10 +242,10 @@ class FaceArchive:
 
     def pictures(self, rows: pd.DataFrame) -> np.ndarray:
         """The images of the given rows, uint8 (N, S, S, 3). 27,000 of 256 x 256 pixels take 5.3 GB."""
-        read = (self._read("faces", name) for name in rows["id"])
-        first = next(read, np.empty((0, 0, 3), dtype=np.uint8))
+        images = (self._read("faces", name) for name in rows["id"])
+        first = next(images, np.empty((0, 0, 3), dtype=np.uint8))
         pictures = np.empty((len(rows), *first.shape), dtype=np.uint8)
-        for place, picture in enumerate(itertools.chain([first], read) if len(rows) else ()):
+        for place, picture in enumerate(itertools.chain([first], images) if len(rows) else ()):
             pictures[place] = picture
         return pictures
 

@@ -84,7 +84,7 @@ class Bits(Keys):
     length: int
 
     @property
-    def count(self) -> int:
+    def count(self) -> int | None:
         return 2**self.length
 
     def experiment(self, seed: int, *purpose: object) -> bytes:
@@ -101,24 +101,14 @@ class Bits(Keys):
 
 
 @dataclass(frozen=True)
-class Secret(Keys):
-    """32 bytes that a key derivation function makes of a secret of at least 8 bytes."""
+class Secret(Bits):
+    """32 bytes that a key derivation function makes of a secret of at least 8 bytes. They are too many to try."""
+
+    length: int = 256
 
     @property
     def count(self) -> None:
         return None
-
-    def experiment(self, seed: int, *purpose: object) -> bytes:
-        return _draw(seed, *purpose).bytes(32)
-
-    def of(self, secret: bytes) -> bytes:
-        return stretch(secret)
-
-    def add_salt(self, key: bytes, salt: bytes) -> bytes:
-        return _with_salt(key, salt, 32)
-
-    def near(self, key: bytes, number: int = 0) -> dict[str, bytes]:
-        return {"bit": _flip_bit(key, number)}
 
 
 def stretch(secret: bytes) -> bytes:
@@ -156,8 +146,8 @@ def stack_per_key(keys: Sequence[bytes] | None, of: Callable[[bytes], np.ndarray
     """
     if not keys:
         raise KeyFormatError("This method needs a key for each picture, and there is none. Give one.")
-    known = {key: of(key) for key in dict.fromkeys(keys)}
-    return np.stack([known[key] for key in keys])
+    results = {key: of(key) for key in dict.fromkeys(keys)}
+    return np.stack([results[key] for key in keys])
 
 
 def _flip_bit(key: bytes, number: int) -> bytes:

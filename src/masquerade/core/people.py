@@ -28,9 +28,9 @@ def assign_group(person: str, shares: Mapping[str, float]) -> str:
     person is in the same group in every dataset that gives the same name (CelebA and CelebA-HQ). Few people are
     therefore dealt in about these shares only.
     """
-    own, end = hash_person(person), 0.0
+    place, end = hash_person(person), 0.0
     for group in GROUPS:
         end += shares[group]
-        if own < end:
+        if place < end:
             return group
     return ""

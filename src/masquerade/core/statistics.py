@@ -29,8 +29,8 @@ def people_weights(people: np.ndarray, draws: int) -> np.ndarray:
     by sample.
     """
     distinct, rows = np.unique(people.astype(str), return_inverse=True)
-    drawn = [seeding.make_generator(0, "bootstrap", person).poisson(1.0, draws) for person in distinct]
-    return np.array(drawn, dtype=np.float64).reshape(len(distinct), draws).T[:, rows]
+    counts = [seeding.make_generator(0, "bootstrap", person).poisson(1.0, draws) for person in distinct]
+    return np.array(counts, dtype=np.float64).reshape(len(distinct), draws).T[:, rows]
 
 
 def compute_weighted_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

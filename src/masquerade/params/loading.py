@@ -212,12 +212,12 @@ def _find_settings(key: str, files: Mapping[str, Mapping[str, Any]]) -> dict[str
 
     Files that set a value for every variant of the method stand behind those that set it for the variant itself.
     """
-    found = {file: value for file in reversed(files) if (value := find_value(files[file], key)) is not MISSING}
-    shared = re.sub(r"^(methods\.\w+)\.variants\.\w+\.", r"\1.every_variant.", key)
+    values = {file: value for file in reversed(files) if (value := find_value(files[file], key)) is not MISSING}
+    key_of_every_variant = re.sub(r"^(methods\.\w+)\.variants\.\w+\.", r"\1.every_variant.", key)
     for file in reversed(files):
-        if (value := find_value(files[file], shared)) is not MISSING:
-            found.setdefault(file, value)
-    return found
+        if (value := find_value(files[file], key_of_every_variant)) is not MISSING:
+            values.setdefault(file, value)
+    return values
 
 
 def list_leaves(tree: Any, key: str = "") -> Iterator[tuple[str, Any]]:

@@ -60,7 +60,7 @@ def plan_cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]
         f"{name}/{variant}": (name, variant) for name, block in parameters.methods.items() for variant in block.variants
     }
     seeds = {name: parameters.seeds[:1] if runs_once(name) else parameters.seeds for name in parameters.methods}
-    planned = []
+    cells = []
     for dataset, patterns in parameters.matrix.evaluate.items():
         evaluated = set()
         for pattern in patterns:
@@ -73,13 +73,13 @@ def plan_cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]
             evaluated.update(matches)
         names = {pairs[pair][0] for pair in evaluated}
         reasons = {name: find_obstacle(parameters, dataset, name, as_if_placed) for name in names}
-        planned += [
+        cells += [
             Cell(dataset, name, variant, seed, reasons[name])
             for pair, (name, variant) in pairs.items()
             if pair in evaluated
             for seed in seeds[name]
         ]
-    return planned + [
+    return cells + [
         Cell(dataset, name, variant, parameters.seeds[0], explain_absence(parameters, dataset))
         for name, block in parameters.imported.items()
         for variant, sets in block.variants.items()
@@ -87,28 +87,28 @@ def plan_cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]
     ]
 
 
-def select_matching(planned: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
+def select_matching(cells: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
     """The cells that match ``patterns``: dataset -> patterns ``method/variant``."""
 
     @cache
     def matches(dataset: str, pair: str) -> bool:
         return any(fnmatchcase(pair, pattern) for pattern in patterns.get(dataset, ()))
 
-    return [cell for cell in planned if matches(cell.dataset, f"{cell.method}/{cell.variant}")]
+    return [cell for cell in cells if matches(cell.dataset, f"{cell.method}/{cell.variant}")]
 
 
-def group_by_setting(planned: Iterable[Cell]) -> dict[Setting, list[Cell]]:
+def group_by_setting(cells: Iterable[Cell]) -> dict[Setting, list[Cell]]:
     """The cells of each setting, in their order."""
     settings: dict[Setting, list[Cell]] = {}
-    for cell in planned:
+    for cell in cells:
         settings.setdefault(cell.setting, []).append(cell)
     return settings
 
 
-def select_settings(planned: Mapping[Setting, list[Cell]], settings: Iterable[Setting]) -> list[Cell]:
-    """The cells of ``settings``, in the order of ``planned``."""
+def select_settings(cells_of: Mapping[Setting, list[Cell]], settings: Iterable[Setting]) -> list[Cell]:
+    """The cells of ``settings``, in the order of ``cells_of``."""
     settings = set(settings)
-    return [cell for setting, cells in planned.items() if setting in settings for cell in cells]
+    return [cell for setting, cells in cells_of.items() if setting in settings for cell in cells]
 
 
 def runs_once(method: str) -> bool:
@@ -142,13 +142,13 @@ def explain_absence(parameters: Parameters, dataset: str) -> str:
 
 
 def explain_skipped(
-    parameters: Parameters, settings: Iterable[Setting], planned: Mapping[Setting, list[Cell]]
+    parameters: Parameters, settings: Iterable[Setting], cells_of: Mapping[Setting, list[Cell]]
 ) -> dict[Setting, str]:
     """Setting -> why it has no runnable cell, for the cell of the table. Settings with runnable cells are left out."""
     built, reasons = discovery.list_names("methods"), {}
     for setting in settings:
-        if setting in planned:
-            why = planned[setting][0].reason
+        if setting in cells_of:
+            why = cells_of[setting][0].reason
         elif setting[1] in parameters.imported:
             why = f"no pictures of {setting[1]}/{setting[2]} were imported for {setting[0]}"
         elif setting[1] not in built:
