@@ -26,8 +26,8 @@ class AppliedProtocol(Settings):
 class AdjustedProtocol(AppliedProtocol):
     """A protocol of which some numbers may differ for single methods."""
 
+    # The block with these numbers, which the protocol inherits.
     numbers: ClassVar[type[Settings]]
-    """The block with these numbers, which the protocol inherits."""
 
     overrides: dict[Name, dict[Name, dict[str, int]]] = {}
     """Method -> variant -> the numbers that differ for it."""
