@@ -208,23 +208,19 @@ def test_jobs_that_come_while_the_server_imports_get_what_a_process_of_its_own_g
     assert early == own
 
 
-@pytest.mark.parametrize(
-    ("file", "line", "shows"),
-    [
-        ("core/errors.py", "CHANGED = True", "from masquerade.core.errors import CHANGED; print(CHANGED)"),
-        (
-            "methods/added.py",
-            "",
-            "from masquerade.core import discovery; print('added' in discovery.list_names('methods'))",
-        ),
-    ],
-)
-def test_a_job_after_a_change_of_the_code_runs_the_changed_code(own_server, tmp_path, file, line, shows):
-    address = own_server()
+def test_a_job_after_a_change_of_the_code_runs_the_changed_code(own_server, tmp_path):
+    """First a module is added to a room, then one is changed."""
+    address, sources = own_server(), tmp_path / "src/masquerade"
     wait_until_imported(tmp_path, address, tmp_path / "src")
-    with (tmp_path / "src/masquerade" / file).open("a") as opened:
-        opened.write(f"\n{line}\n")
-    assert result(started(tmp_path, HOLDS + shows, address=address))[:2] == (0, "False\nTrue\n")
+    added = sources / "methods/added.py"
+    added.touch()
+    shows = HOLDS + "from masquerade.core import discovery; print('added' in discovery.list_names('methods'))"
+    assert result(started(tmp_path, shows, address=address))[:2] == (0, "False\nTrue\n")
+    added.unlink()
+    with (sources / "core/errors.py").open("a") as file:
+        file.write("\nCHANGED = True\n")
+    shows = HOLDS + "from masquerade.core.errors import CHANGED; print(CHANGED)"
+    assert result(started(tmp_path, shows, address=address))[:2] == (0, "False\nTrue\n")
 
 
 def test_a_line_that_nothing_can_import_fails_only_the_jobs_that_need_it(own_server, tmp_path):

@@ -15,35 +15,6 @@ def gpu(root, monkeypatch):
     return import_module("gpu")
 
 
-CONTRACT = """\
-[gw0] [ 25%] PASSED tests/contract/test_methods.py::test_a
-[gw1] [ 50%] FAILED tests/contract/test_methods.py::test_b[falco]
-[gw0] [ 75%] SKIPPED tests/contract/test_methods.py::test_c
-[gw1] [100%] PASSED tests/contract/test_methods.py::test_d
-=========================== short test summary info ============================
-FAILED tests/contract/test_methods.py::test_b[falco] - assert 1 == 2
-"""
-REHEARSAL = """\
-rule faces:
-    log: logs/rehearsal_1024/faces/lfw.log
-1 of 21 steps (5%) done
-Error in rule method:
-20 of 21 steps (95%) done
-"""
-
-
-def test_table_has_what_the_tests_said_and_what_was_cut_off(gpu, tmp_path):
-    log = tmp_path / "rehearsal" / "lab0" / "repository" / ".snakemake" / "log" / "1.snakemake.log"
-    log.parent.mkdir(parents=True)
-    log.write_text(REHEARSAL)
-    (tmp_path / "contract.log").write_text(CONTRACT)
-    contract, rehearsal = gpu.test_rows(tmp_path)
-    assert contract["remark"] == "2 passed, 1 failed: test_b[falco]; cut off"
-    assert (rehearsal["what"], rehearsal["remark"]) == ("rehearsal_1024", "20 of 21 jobs, 1 failed")
-    (tmp_path / "contract.log").write_text(f"{CONTRACT}==== 1 failed, 2 passed, 1 skipped in 9.75s ====\n")
-    assert "cut off" not in next(gpu.test_rows(tmp_path))["remark"]
-
-
 def test_the_plan_reads_the_page_that_the_benchmark_writes(gpu, tmp_path, monkeypatch):
     row = {"step": "anonymize", "what": "falco", "scale": "paper_1024", "mode": "fast", "seconds": 2.0, "memory": 2**31}
     other = {"step": "anonymize", "what": "falco, 1 side by side", "seconds": 3.0}

@@ -13,7 +13,7 @@ from PIL import Image
 from masquerade.cli import main
 from masquerade.core.errors import ArchiveError, ParameterError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
-from masquerade.papers import cautions, reference
+from masquerade.papers import reference
 from masquerade.params import loading, matrix
 from masquerade.params.blocks import ImportedMethod, ImportedSet, StandIns
 from masquerade.pipeline.imported import pictures, recognized, registry
@@ -89,12 +89,6 @@ def test_every_picture_is_imported_unchanged_with_the_row_of_its_original(faces,
     stated = {"imported": f"sha256:{pictures.sha256(tmp_path / 'stored.zip')}", "program": "They 2020, program 1.0"}
     assert result.metadata["statement"] == stated
     assert result.metadata["method"] == "theirs"
-
-
-def test_same_folder_gives_the_same_hash(originals, theirs, tmp_path):
-    collect(theirs, originals, tmp_path / "one.zip")
-    collect(theirs, originals, tmp_path / "two.zip")
-    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
 
 
 def test_all_errors_are_listed_together_and_nothing_is_written(originals, theirs, tmp_path):
@@ -332,12 +326,6 @@ def test_imported_method_without_a_row_gets_a_new_row():
     assert ("celeba_hq", "theirs", "default") in reference.needs(seated)
     elsewhere = StandIns(datasets={"celeba_hq": "synthetic_wild"}, judges={})
     assert reference.add_imported_rows(table, other, elsewhere) == table
-
-
-def test_table_notes_that_the_training_data_of_an_imported_method_is_unknown():
-    note = cautions.name_unknown_trainings([("identitydp", "IdentityDP"), ("deepprivacy_official", "DeepPrivacy [16]")])
-    assert note == "What DeepPrivacy [16] saw in training is not known here."
-    assert cautions.name_unknown_trainings([("identitydp", "IdentityDP")]) == ""
 
 
 def test_import_commands_lead_from_faces_to_a_cell(repository, faces, theirs, tmp_path, capsys):

@@ -183,13 +183,6 @@ def test_partition_check_without_slurm_is_an_error(monkeypatch):
         launch.check_partitions({})
 
 
-def test_own_resources_change_only_the_named_values(tiny):
-    tree = tiny.compute.model_dump() | {"overrides": {"training/generator": {"gpus": 4, "tasks": 4}}}
-    compute = ComputeSettings(**tree)
-    assert compute.submission("training", "generator").model_dump() == tree["training"] | {"gpus": 4, "tasks": 4}
-    assert compute.submission("inference", "generator").model_dump() == tree["inference"]
-
-
 def test_profile_sends_every_local_rule_through_submitit(root):
     """A local rule without a launcher would compute on the login node. `use rule` does not inherit ``localrule``."""
     profile = yaml.safe_load((root / "slurm/config.yaml").read_text())
@@ -348,13 +341,6 @@ def test_free_options_reach_the_call_of_snakemakes_executor(tiny):
     assert {"--qos=long", "--gres=gpu:a100:2", "--reservation=our friday", "--exclude=n[1-3]", "--exclusive"} <= {*call}
     assert call[call.index("--mem-per-cpu") + 1] == "8G"
     assert not {"--mem", "--hold"} & {*call}
-
-
-@pytest.mark.parametrize(("option", "hint"), [("time", "set `minutes`"), ("job-name", "Masquerade sets it")])
-def test_an_option_that_another_parameter_sets_is_refused_with_its_name(tiny, option, hint):
-    block = tiny.compute.training.model_dump() | {"options": {option: "x"}}
-    with pytest.raises(ValueError, match=f"'{option}' is not among the free options: {hint}"):
-        ComputeSettings(**tiny.compute.model_dump() | {"training": block})
 
 
 def test_export_may_be_all_which_it_is_anyway_and_nothing_else(tiny):

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import sys
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -134,18 +133,6 @@ def test_set_with_refused_faces_only_can_be_measured(tmp_path):
     assert np.isnan(stack(table["means.color"])).tolist() == [[True, True, True]]
 
 
-def test_memory_holds_one_batch_of_pictures(source, tmp_path):
-    largest = []
-
-    class Watching(Means):
-        def measure(self, images, reference=None):
-            largest.append(len(images))
-            return super().measure(images, reference)
-
-    measuring.measure(source, tmp_path / "m.parquet", {"means": Watching(Means.Params(), {})}, batch=2)
-    assert largest == [2, 2, 1]
-
-
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
@@ -180,29 +167,6 @@ def test_a_damaged_file_is_refused_by_name(source, tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ArchiveError, match=re.escape(str(path))):
         face_tables.read(path)
-
-
-def test_thread_count_is_restored(source, tmp_path, monkeypatch):
-    class Library:
-        threads = 7
-
-        def set_num_threads(self, number):
-            self.threads = number
-
-        def get_num_threads(self):
-            return self.threads
-
-    library, during = Library(), []
-    monkeypatch.setitem(sys.modules, "torch", library)
-
-    class Watching(Means):
-        def measure(self, images, reference=None):
-            during.append(library.threads)
-            return super().measure(images, reference)
-
-    measuring.measure(source, tmp_path / "m.parquet", {"means": Watching(Means.Params(), {})})
-    assert set(during) == {1}
-    assert library.threads == 7
 
 
 def test_size_of_the_pictures_is_stored(source, derived, tmp_path):

@@ -119,13 +119,6 @@ class TestOnePhotograph:
         assert result.content == (tmp_path / "out" / row["output"]).read_bytes()
         assert f"{result.distance:.3f}" == row["distance"]
 
-    def test_an_image_is_turned_as_its_exif_says(self, noise, tmp_path):
-        turned, exif = portrait().transpose(Image.Transpose.ROTATE_90), Image.Exif()
-        exif[274] = 6  # "rotate by 90 degrees clockwise to show"
-        turned.save(tmp_path / "turned.png", exif=exif)
-        with Image.open(tmp_path / "turned.png") as picture:
-            assert noise.anonymize(picture).content == noise.anonymize(portrait()).content
-
     def test_all_faces_give_the_whole_photograph(self, noise):
         result = noise.anonymize(two_people(), faces="all")
         assert result.image.size == (600, 300)
@@ -134,8 +127,6 @@ class TestOnePhotograph:
         changed = np.abs(np.asarray(result.image).astype(int) - np.asarray(two_people())).max(axis=2) > 0
         assert changed[:, :300].any()
         assert changed[:, 300:].any()
-
-    def test_the_largest_face_is_taken_if_asked_for(self, noise):
         assert len(noise.anonymize(two_people(), faces="largest").faces) == 1
 
     def test_results_differ_without_a_seed(self, root):

@@ -101,11 +101,6 @@ def test_result_has_no_mark_and_is_always_readable(kind, monkeypatch, tmp_path):
     read(path)
 
 
-def test_every_json_of_a_rehearsal_is_marked(rehearsing, tmp_path):
-    files.write_json(tmp_path / "metrics.json", NUMBERS)
-    assert json.loads((tmp_path / "metrics.json").read_text()) == {**NUMBERS, "rehearsal": True}
-
-
 def test_only_the_parameters_of_a_job_make_it_a_rehearsal(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["job", "--params", '{"seed": 1, "rehearsal": true}', "--outputs", "x"])
     assert steps.parse_arguments("").params.values == {"seed": 1}

@@ -340,13 +340,6 @@ class TestLargePictures:
         with Image.open(tmp_path / "out" / row["large"]) as picture:
             assert picture.size == (256, 256)
 
-    def test_only_on_request_and_for_whole_photographs(self, root, pictures, tmp_path):
-        assert anonymize(root, pictures, tmp_path / "out") == 0
-        assert len(written(tmp_path / "out")) == 2
-        assert anonymize(root, pictures, tmp_path / "whole", "--photographs") == 0
-        assert not (tmp_path / "whole" / "large").exists()
-        assert (tmp_path / "whole" / report(tmp_path / "whole")["one.jpg"]["photograph"]).is_file()
-
     def test_a_large_picture_that_is_recognized_withholds_both(self, root, pictures, tmp_path, monkeypatch):
         from masquerade.methods.gaussian_noise import GaussianNoise
 
