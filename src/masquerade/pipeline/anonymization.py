@@ -269,11 +269,11 @@ def inherit_columns(source: dict) -> dict:
 
     The landmarks become ``source_landmarks``, because the new face may lie at another place.
     """
-    kept = {
+    inherited = {
         name: value
         for name, value in source.items()
         if name in ("id", "identity", "split", "file", "source_landmarks", "method", "variant", "key_id", "seed")
         or name.startswith(ANNOTATION)
     }
     points = {"source_landmarks": source["landmarks"]} if "landmarks" in source else {}
-    return {**kept, "source_id": source.get("source_id", source["id"]), **points}
+    return {**inherited, "source_id": source.get("source_id", source["id"]), **points}

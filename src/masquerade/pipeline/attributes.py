@@ -78,13 +78,13 @@ class Classifier:
         curve = []
         for epoch in range(settings.epochs):
             draw = seeding.make_generator(self.seed, "epoch", epoch)
-            order, turned = draw.permutation(len(features)), draw.random(len(features)) < 0.5
+            order, is_mirrored = draw.permutation(len(features)), draw.random(len(features)) < 0.5
             losses = []
             for rows in np.array_split(order, -(-len(order) // settings.batch)):
-                chosen = torch.from_numpy(rows)
-                pick = torch.from_numpy(turned[rows])[:, None, None, None]
-                batch = torch.where(pick, mirrored[chosen], features[chosen])
-                loss = focal_loss(self._trained(batch.to(device())), truth[chosen].to(device()))
+                indices = torch.from_numpy(rows)
+                pick = torch.from_numpy(is_mirrored[rows])[:, None, None, None]
+                batch = torch.where(pick, mirrored[indices], features[indices])
+                loss = focal_loss(self._trained(batch.to(device())), truth[indices].to(device()))
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 optimizer.step()
@@ -154,19 +154,21 @@ def draw_pseudo_labels(
     frames, quality = [], {}
     architectures: dict[str, Architecture] = {"pseudo_a": "mobilenet_v2", "pseudo_b": "efficientnet_lite0"}
     for labels, architecture in architectures.items():
-        known = [name for name in list_attributes(train.index) if labels == "pseudo_a" or name in PSEUDO_B_ATTRIBUTES]
-        classifier = Classifier(architecture, known, settings, seeding.derive_seed(seed, labels))
+        attributes = [
+            name for name in list_attributes(train.index) if labels == "pseudo_a" or name in PSEUDO_B_ATTRIBUTES
+        ]
+        classifier = Classifier(architecture, attributes, settings, seeding.derive_seed(seed, labels))
         pictures = load_pixels(train, rows)
         classifier.fit(
-            classifier.features(pictures), classifier.features(pictures[:, :, ::-1]), _read_truth(rows, known)
+            classifier.features(pictures), classifier.features(pictures[:, :, ::-1]), _read_truth(rows, attributes)
         )
         for dataset, archive in datasets.items():
             faces = _select_labeled(archive, rows if archive.path == train.path else None)
             predicted = classifier.predict(classifier.features(load_pixels(archive, faces))) > 0.5
-            frames.append(_lengthen(faces, known, {"dataset": dataset, "labels": labels}, label=predicted))
-            if set(known) <= set(list_attributes(archive.index)):
+            frames.append(_lengthen(faces, attributes, {"dataset": dataset, "labels": labels}, label=predicted))
+            if set(attributes) <= set(list_attributes(archive.index)):
                 held_out = (faces["split"] != "train").to_numpy()
-                right = (predicted == _read_truth(faces, known))[held_out]
+                right = (predicted == _read_truth(faces, attributes))[held_out]
                 quality[f"{labels}.{dataset}"] = {"accuracy": float(right.mean()), "faces": int(held_out.sum())}
     return pd.concat(frames, ignore_index=True), quality
 
@@ -203,9 +205,9 @@ def evaluate_attributes(
             f"{anonymized.path} has {len(train)} faces to learn attributes from, and {originals.path} has {len(test)} "
             "to test on. Both must have at least one: see the reasons of their refusals."
         )
-    shared = Classifier("mobilenet_v2", ["any"], settings, seed)
+    frozen = Classifier("mobilenet_v2", ["any"], settings, seed)
     pictures, real = load_pixels(anonymized, train), load_pixels(originals, test)
-    features, mirrored, real_features = (shared.features(part) for part in (pictures, pictures[:, :, ::-1], real))
+    features, mirrored, real_features = (frozen.features(part) for part in (pictures, pictures[:, :, ::-1], real))
     frames = []
     # Table 6 of the paper: both labelers for a dataset without annotations, else the first one alone.
     for labels in (ANNOTATED, "pseudo_a", *(() if own_train else ("pseudo_b",))):
@@ -215,9 +217,9 @@ def evaluate_attributes(
         classifier = Classifier("mobilenet_v2", list(truth.columns), settings, seeding.derive_seed(seed, labels))
         classifier.fit(features, mirrored, truth.loc[train["source_id"]].to_numpy())
         predicted = classifier.predict(real_features)
-        known = truth.loc[test["id"]].to_numpy()
+        labels_of_test = truth.loc[test["id"]].to_numpy()
         about = {"labels": labels, "learned_from": len(train)}
-        frames.append(_lengthen(test, list(truth.columns), about, label=known, probability=predicted))
+        frames.append(_lengthen(test, list(truth.columns), about, label=labels_of_test, probability=predicted))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -232,10 +234,10 @@ def _read_truth(rows: pd.DataFrame, attributes: list[str]) -> np.ndarray:
 
 def _read_annotations(originals: FaceArchive) -> pd.DataFrame | None:
     """The annotations of each original, by id. Returns None for a dataset without annotations."""
-    known = list_attributes(originals.index)
-    if not known:
+    attributes = list_attributes(originals.index)
+    if not attributes:
         return None
-    return pd.DataFrame(_read_truth(originals.index, known), index=originals.index["id"], columns=known)
+    return pd.DataFrame(_read_truth(originals.index, attributes), index=originals.index["id"], columns=attributes)
 
 
 def _widen(pseudo: pd.DataFrame, labels: str) -> pd.DataFrame:

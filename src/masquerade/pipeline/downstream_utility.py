@@ -96,8 +96,8 @@ def learn_and_test(
     learned = _select_training(originals, anonymized, settings.pictures)
     rows = originals.select("test")
     points, corners = _read_annotations(rows, originals)
-    known = _find_usable(points, corners)
-    if not known.any():
+    usable = _find_usable(points, corners)
+    if not usable.any():
         raise ProtocolError(
             f"{originals.path}: {len(rows)} usable test pictures, and 0 of them have the 68 landmarks on which the "
             "networks are tested. Rendered faces have them: take this dataset out of informed.cells."
@@ -109,8 +109,8 @@ def learn_and_test(
     knobs = [of.model_dump(mode="json") for of in (landmarks, settings)]
     digest = compute_digest(*knobs, seed, originals.metadata["checksum"], anonymized.digest("train"))
     loop.fit(task, task.steps, loop.Unfinished(state, digest), log)
-    test = Annotated(originals.pictures(rows[known]), points[known], corners[known])
-    return _test_networks(finder.landmarker, detector.detector, test, rows, known)
+    test = Annotated(originals.pictures(rows[usable]), points[usable], corners[usable])
+    return _test_networks(finder.landmarker, detector.detector, test, rows, usable)
 
 
 def _adapt_settings(landmarks: LandmarksSettings, settings: UtilitySettings) -> LandmarksSettings:
@@ -134,15 +134,15 @@ def _select_training(originals: FaceArchive, anonymized: FaceArchive, most: int)
     # the people whom `people_rows` chooses come first
     rows = rows.sort_values("identity", key=lambda names: names.map(order), kind="stable")
     points, corners = _read_annotations(originals.index.set_index("id").loc[rows["source_id"]], originals)
-    known = _find_usable(points, corners)
-    if known.sum() < FEWEST:
+    usable = _find_usable(points, corners)
+    if usable.sum() < FEWEST:
         raise ProtocolError(
-            f"{anonymized.path} has {len(rows)} usable pictures of the attackers' people; {known.sum()} of them have "
+            f"{anonymized.path} has {len(rows)} usable pictures of the attackers' people; {usable.sum()} of them have "
             f"an original with 68 landmarks. The networks need at least {FEWEST}: see the reasons of the refusals, or "
             "raise informed.people or informed.pictures."
         )
-    chosen = rows[known].head(most or None)
-    return Annotated(anonymized.pictures(chosen), points[known][: most or None], corners[known][: most or None])
+    selected = rows[usable].head(most or None)
+    return Annotated(anonymized.pictures(selected), points[usable][: most or None], corners[usable][: most or None])
 
 
 def _read_annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, np.ndarray]:
@@ -173,18 +173,18 @@ def _build_tasks(
 
 
 def _test_networks(
-    landmarker: Landmarker, detector: GridDetector, test: Annotated, rows: pd.DataFrame, known: np.ndarray
+    landmarker: Landmarker, detector: GridDetector, test: Annotated, rows: pd.DataFrame, usable: np.ndarray
 ) -> pd.DataFrame:
     images, size = to_float(test.pictures), test.pictures.shape[1]
     points = apply_in_batches(landmarker.eval(), AT_ONCE, images)
-    moved, corners = draw_views(seeding.make_generator(0, "twins", "test"), images, test.corners)
-    answers = apply_in_batches(detector.eval(), AT_ONCE, moved)
+    views, corners = draw_views(seeding.make_generator(0, "twins", "test"), images, test.corners)
+    answers = apply_in_batches(detector.eval(), AT_ONCE, views)
     right, overlap = evaluate_detections(answers, torch.from_numpy(corners), size)
     columns: dict[str, np.ndarray | Tensor] = {
         "landmark_error": normalized_mean_error(points.numpy(), test.landmarks),
         "found": right,
         "overlap": overlap,
     }
-    measured = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()}, index=rows.index[known])
+    measured = pd.DataFrame({name: np.asarray(values) for name, values in columns.items()}, index=rows.index[usable])
     measured = measured.reindex(rows.index).astype({"found": "boolean", "landmark_error": float, "overlap": float})
     return pd.concat([rows[["id", "identity"]], measured], axis=1).reset_index(drop=True)

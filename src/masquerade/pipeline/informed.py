@@ -181,15 +181,15 @@ def _attack_once(
     for name, recognizer in recognizers.items():
         for deal in range(DEALS if attacker.control else 1):
             draw = seeding.make_generator(deal, "names", scene.training_set.digest) if attacker.control else None
-            asked = {
-                group: _measure_distances(attacker, *shown, probes[group], recognizer, draw)
-                for group, shown in groups.items()
+            distances = {
+                group: _measure_distances(attacker, *gallery, probes[group], recognizer, draw)
+                for group, gallery in groups.items()
             }
-            frames = {group: _list_results(groups[group][0], distances) for group, distances in asked.items()}
+            frames = {group: _list_results(groups[group][0], of_group) for group, of_group in distances.items()}
             if attacker.restores and TESTED in frames:
                 restored = _compare_restorations(scene.tested, probes[TESTED], recognizer, pixels)
                 frames[TESTED] = frames[TESTED].assign(**restored)
-            strangers = asked[HELD_OUT].strangers
+            strangers = distances[HELD_OUT].strangers
             about = {
                 "attacker": discovery.find_name(type(attacker)), "asks": attacker.asks, "recognizer": name,
                 "trial": each.trial + deal, "learned": each.learned, "control": attacker.control,
@@ -288,9 +288,9 @@ def _compute_cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def share_identified(answers: pd.DataFrame) -> dict[str, float]:
     """``group.attacker.recognizer`` -> the share of its probes whose person is the nearest of the gallery."""
-    named = answers["group"] + "." + answers["attacker"] + "." + answers["recognizer"]
-    known = answers["rank"].notna()
-    return (answers["rank"] == 1)[known].groupby(named[known]).mean().to_dict()
+    ranked = answers.dropna(subset="rank")
+    attack = ranked["group"] + "." + ranked["attacker"] + "." + ranked["recognizer"]
+    return (ranked["rank"] == 1).groupby(attack).mean().to_dict()
 
 
 def draw_samples(attacks: Sequence[Attack], scenes: Mapping[str, Scene], count: int = 8) -> dict[str, np.ndarray]:

@@ -71,18 +71,14 @@ class KeyAttacks:
         source = recognition.originals
         calibration = source[source["split"] == recognition.calibrate_on]
         embeddings, names = stack(calibration[self._column]), calibration["identity"].to_numpy()
-        known = np.isfinite(embeddings).all(axis=1)
-        self.threshold = find_threshold(settings.far, np.sort(between(embeddings[known], names[known])))
+        finite = np.isfinite(embeddings).all(axis=1)
+        self.threshold = find_threshold(settings.far, np.sort(between(embeddings[finite], names[finite])))
 
     def results(self) -> dict[str, Any]:
         """The results of all attacks as plain values; nothing is ``found`` if there is no threshold.
 
         The metrics `key_attack_rate` and `linkage_auc` say what each one means.
         """
-        found = {} if math.isnan(self.threshold) else self._measure_attacks()
-        return self._describe() | {"found": found, "linked": self._measure_linkage()}
-
-    def _describe(self) -> dict[str, Any]:
         settings = self._settings
         return {
             "judge": settings.judge,
@@ -91,6 +87,8 @@ class KeyAttacks:
             "keys": self._keys.count,
             "guesses": settings.guesses,
             "averaged": settings.averaged,
+            "found": {} if math.isnan(self.threshold) else self._measure_attacks(),
+            "linked": self._measure_linkage(),
         }
 
     def _measure_attacks(self) -> dict[str, Any]:
@@ -99,52 +97,51 @@ class KeyAttacks:
         faces = self._anonymized.load(rows=rows)
         people = people_of(rows["identity"].to_numpy(), rows["source_id"].to_numpy())
         person = self._read_embeddings(rows["source_id"])
-        other = person[_find_strangers(people)]
+        stranger = person[_find_strangers(people)]
         weights = people_weights(people, self._draws)
         right = [self._keys.experiment(self._seed, name) for name in faces.ids]
-        guessed, average = self._guess_keys(faces, right, person, other)
-        shown = self._embed(faces.images)
-        shares = {
-            "right_key": self._accept(self._embed(self._method.recover(faces.images, right)), person, other),
-            "no_attack": self._accept(shown, person, other),
-            "guess": (np.nanmean(guessed[0], axis=0), np.nanmean(guessed[1], axis=0)),
-            "any_guess": (np.nanmax(guessed[0], axis=0), np.nanmax(guessed[1], axis=0)),
-            "average": self._accept(average, person, other),
-            "sign_flip": self._accept(-shown, person, other),
+        guesses, average = self._guess_keys(faces, right, person, stranger)
+        anonymized = self._embed(faces.images)
+        accepted = {
+            "right_key": self._accept(self._embed(self._method.recover(faces.images, right)), person, stranger),
+            "no_attack": self._accept(anonymized, person, stranger),
+            "guess": np.nanmean(guesses, axis=1),
+            "any_guess": np.nanmax(guesses, axis=1),
+            "average": self._accept(average, person, stranger),
+            "sign_flip": self._accept(-anonymized, person, stranger),
         }
         return {
-            name: {"person": _compute_share(one, weights), "another": _compute_share(control, weights)}
-            for name, (one, control) in shares.items()
+            name: {"person": _compute_share(attack, weights), "another": _compute_share(control, weights)}
+            for name, (attack, control) in accepted.items()
         }
 
     def _guess_keys(
-        self, faces: Faces, right: Sequence[bytes], person: np.ndarray, other: np.ndarray
-    ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-        """Random keys: who is accepted with each, ((guesses, N), (guesses, N)), NaN where the key is the right one.
+        self, faces: Faces, right: Sequence[bytes], person: np.ndarray, stranger: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Random keys: who is accepted with each, (2, guesses, N), NaN where the key is the right one.
 
         And the mean embedding of the first wrong keys, (N, D), as long as a single one is on average.
         """
-        settings, hits, seen = self._settings, [], []
+        settings, hits, wrong_embeddings = self._settings, [], []
         for number in tqdm(range(settings.guesses), desc="guesses", mininterval=5):
             key = self._keys.experiment(self._seed, "guess", number)
             embeddings = self._embed(self._method.recover(faces.images, [key] * len(faces)))
-            wrong = np.array([key != one for one in right])
-            hits.append([np.where(wrong, part, np.nan) for part in self._accept(embeddings, person, other)])
+            wrong = np.array([key != right_key for right_key in right])
+            hits.append([np.where(wrong, part, np.nan) for part in self._accept(embeddings, person, stranger)])
             if number < settings.averaged:
-                seen.append(np.where(wrong[:, None], embeddings, np.nan))
-        mean = np.nanmean(seen, axis=0)
-        length = np.nanmean(np.linalg.norm(seen, axis=2), axis=0)
+                wrong_embeddings.append(np.where(wrong[:, None], embeddings, np.nan))
+        mean = np.nanmean(wrong_embeddings, axis=0)
+        length = np.nanmean(np.linalg.norm(wrong_embeddings, axis=2), axis=0)
         average = mean / np.linalg.norm(mean, axis=1, keepdims=True) * length[:, None]
-        of_person, of_other = np.array(hits).transpose(1, 0, 2)
-        return (of_person, of_other), average
+        return np.array(hits).transpose(1, 0, 2), average
 
     def _measure_linkage(self) -> dict[str, Any]:
         """Kind of pictures -> how well two pictures of one person are told from pictures of two people (AUC)."""
         rows = self._anonymized.select()
         faces = self._anonymized.load(rows=rows)
         sources = self._originals.index.set_index("id", drop=False).loc[rows["source_id"]]
-        one = self._keys.experiment(self._seed, "one for all")
-        under_one = self._method.anonymize(self._originals.load(rows=sources), self._seed, [one] * len(faces))
+        shared_key = self._keys.experiment(self._seed, "one for all")
+        under_one = self._method.anonymize(self._originals.load(rows=sources), self._seed, [shared_key] * len(faces))
         pictures = {
             "originals": self._read_embeddings(rows["source_id"]),
             "own_keys": self._embed(faces.images),
@@ -155,12 +152,9 @@ class KeyAttacks:
         values = {name: measure_linkage(embeddings, people, self._draws) for name, embeddings in pictures.items()}
         return values | {"shuffled": measure_linkage(pictures["one_key"], shuffled, self._draws)}
 
-    def _accept(self, embeddings: np.ndarray, person: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """1 where the judge accepts the embedding for the person, else 0, (N,); and the same for the other person."""
-        return self._is_nearer(embeddings, person), self._is_nearer(embeddings, other)
-
-    def _is_nearer(self, embeddings: np.ndarray, whom: np.ndarray) -> np.ndarray:
-        return (np.linalg.norm(embeddings - whom, axis=1) < self.threshold).astype(float)
+    def _accept(self, embeddings: np.ndarray, *people: np.ndarray) -> list[np.ndarray]:
+        """1 where the judge accepts the embedding for the person, else 0, (N,), for each of ``people``, (N, D)."""
+        return [(np.linalg.norm(embeddings - person, axis=1) < self.threshold).astype(float) for person in people]
 
     def _embed(self, images: np.ndarray) -> np.ndarray:
         return np.asarray(self._judge.measure(to_float(to_uint8(images)))["embedding"], dtype=np.float64)
@@ -187,15 +181,15 @@ def measure_linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> d
         return _to_plain(math.nan, np.empty(0), 0, pairs)
     strangers = np.argsort(distances[~same], kind="stable")
     sorted_distances = distances[~same][strangers]
-    below = np.searchsorted(sorted_distances, distances[same], "left")
-    upto = np.searchsorted(sorted_distances, distances[same], "right")
-    one, two = numbers[first][~same][strangers], numbers[second][~same][strangers]
+    nearer = np.searchsorted(sorted_distances, distances[same], "left")
+    not_farther = np.searchsorted(sorted_distances, distances[same], "right")
+    left, right = numbers[first][~same][strangers], numbers[second][~same][strangers]
     person = numbers[first][same]
     counts = np.concatenate([np.ones((1, len(distinct))), people_weights(distinct, draws)])
     areas = []
     for count in counts:
-        cumulated = np.concatenate([[0.0], np.cumsum(count[one] * count[two])])
-        farther = cumulated[-1] - (cumulated[below] + cumulated[upto]) / 2  # a tie counts half
+        cumulated = np.concatenate([[0.0], np.cumsum(count[left] * count[right])])
+        farther = cumulated[-1] - (cumulated[nearer] + cumulated[not_farther]) / 2  # a tie counts half
         total = count[person].sum() * cumulated[-1]
         areas.append(float(count[person] @ farther / total) if total else math.nan)
     return _to_plain(areas[0], np.array(areas[1:]), int(same.sum()), pairs)
@@ -219,8 +213,8 @@ def _find_strangers(people: np.ndarray) -> np.ndarray:
     """For each row, (N,), the next row (in a circle) that shows another person; the row itself if all are one."""
     count = len(people)
     places = np.arange(count)
-    found = places.copy()
+    strangers = places
     for step in range(count - 1, 0, -1):
-        there = (places + step) % count
-        found = np.where(people[there] != people, there, found)
-    return found
+        next_places = (places + step) % count
+        strangers = np.where(people[next_places] != people, next_places, strangers)
+    return strangers

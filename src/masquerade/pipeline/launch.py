@@ -125,7 +125,7 @@ def check_partitions(partitions: Mapping[str, str]) -> None:
     """
     try:
         command = ["sinfo", "-h", "-o", "%R"]
-        listed = _retry(
+        answer = _retry(
             lambda: subprocess.run(command, capture_output=True, text=True, check=True).stdout,
             "the partitions are not read yet", threading.Event(), most=4,
         )  # fmt: skip
@@ -135,10 +135,10 @@ def check_partitions(partitions: Mapping[str, str]) -> None:
             f"SLURM does not answer ({reason}). Run this on a login node of the cluster, or omit `--profile slurm` to "
             "compute on this machine."
         ) from error
-    known = sorted(set(listed.split()))
+    partitions_here = sorted(set(answer.split()))
     for parameter, name in partitions.items():
-        if name and name not in known:
-            raise LaunchError(f"params.yaml: {parameter} is '{name}'. This cluster has: {', '.join(known)}.")
+        if name and name not in partitions_here:
+            raise LaunchError(f"params.yaml: {parameter} is '{name}'. This cluster has: {', '.join(partitions_here)}.")
 
 
 def submit(

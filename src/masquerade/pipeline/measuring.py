@@ -73,10 +73,12 @@ def measure(
     if measured.empty:  # every face was refused: write the same columns
         values_of = {f"{name}.{key}": [np.empty((0, *shape))] for name, judge in judges.items()
                 for key, shape in judge.quantities.items()}  # fmt: skip
-    kept = [column for column in KEPT if column in rows] + (list_annotation_columns(rows) if references is None else [])
+    inherited = [column for column in KEPT if column in rows]
+    if references is None:
+        inherited += list_annotation_columns(rows)
     columns = {column: np.concatenate(arrays) for column, arrays in values_of.items()}
     of_archive = {"archive": faces.metadata["checksum"], "size": side, "statement": faces.metadata.get("statement", {})}
-    face_tables.write_table(rows[kept], output, columns, facts(judges) | of_archive)
+    face_tables.write_table(rows[inherited], output, columns, facts(judges) | of_archive)
 
 
 def facts(judges: Mapping[str, Judge]) -> dict[str, object]:

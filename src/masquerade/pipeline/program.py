@@ -65,9 +65,9 @@ def parse_arguments(
     if "seed" in words:
         parsed.seed = int(parsed.seed)
     rehearsal.declare_rehearsal(parsed.params.rehearsal)
-    read = [path for name in (*files, *optional) if (path := getattr(parsed, name))]
-    read += [path for name in (*lists, *named) for path in getattr(parsed, name)]
-    parsed.inputs = [path for path in read if path.is_file()]
+    inputs = [path for name in (*files, *optional) if (path := getattr(parsed, name))]
+    inputs += [path for name in (*lists, *named) for path in getattr(parsed, name)]
+    parsed.inputs = [path for path in inputs if path.is_file()]
     for name in named:
         setattr(parsed, name, {path.stem: path for path in getattr(parsed, name)})
     process.limit_threads(parsed.threads)

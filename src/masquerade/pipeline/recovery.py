@@ -57,16 +57,10 @@ def recover_all(
         for faces in anonymized.batches(batch, rows=rows):
             source = originals.load(rows=sources.loc[faces.index["source_id"]])
             parts = list(anonymization.apply_or_refuse(work, faces, source))
-            made = [attempts for _, attempts in parts if not isinstance(attempts, Refusal)]
-            names = list(dict.fromkeys(name for attempts in made for name in attempts))
+            successes = [attempts for _, attempts in parts if not isinstance(attempts, Refusal)]
+            names = list(dict.fromkeys(name for attempts in successes for name in attempts))
             for part, attempts in parts:
-                _write(
-                    out,
-                    part,
-                    attempts,
-                    method,
-                    names or [(_first_attempt(method), 0)],
-                )
+                _write(out, part, attempts, method, names or [(_first_attempt(method), 0)])
             done += len(faces)
             if progress:
                 progress(done)
@@ -121,8 +115,8 @@ def try_keys(
         yield ("saved", 0), method.recover_saved(saved, right)
         yield ("saved_wrong", 0), method.recover_saved(saved, draw_keys("wrong", 0))
     for number in range(settings.other_keys):
-        one = able.keys.experiment(seed, "other", number)
-        yield ("key", number), method.anonymize(source, seed, [one] * len(source))
+        shared_key = able.keys.experiment(seed, "other", number)
+        yield ("key", number), method.anonymize(source, seed, [shared_key] * len(source))
 
 
 def _first_attempt(method: Method) -> str:
@@ -150,5 +144,5 @@ def _write(
 
 
 def _row(row: dict, attempt: str, number: int) -> dict:
-    kept = anonymization.inherit_columns(row)
-    return {**kept, "id": f"{row['id']}.{attempt}.{number}", "attempt": attempt, "number": number}
+    name = f"{row['id']}.{attempt}.{number}"
+    return anonymization.inherit_columns(row) | {"id": name, "attempt": attempt, "number": number}

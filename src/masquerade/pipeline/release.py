@@ -78,11 +78,13 @@ class Anonymized:
         references = self._embeddings({name: [before[name], *clear[name]] for name in after})
         verdicts = self._verdicts(after, references)
         for number in range(1, ATTEMPTS + 1):
-            others = self._others([name for name in after if verdicts[name]["recognized"] == YES], originals, number)
-            if not others:
+            new_results = self._others(
+                [name for name in after if verdicts[name]["recognized"] == YES], originals, number
+            )
+            if not new_results:
                 break
-            after |= others
-            verdicts |= self._verdicts(others, references)
+            after |= new_results
+            verdicts |= self._verdicts(new_results, references)
         rows = []
         for source, result in zip(originals.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": "", "large": ""}
@@ -111,7 +113,7 @@ class Anonymized:
             return {}
         if self._large:
             self._large.cache_clear()
-        return {name: self._match_tone(name, one) for name, one in zip(rows["id"], to_uint8(images), strict=True)}
+        return {name: self._match_tone(name, image) for name, image in zip(rows["id"], to_uint8(images), strict=True)}
 
     def _verdicts(self, after: Crops, references: Mapping[str, np.ndarray]) -> dict[str, Row]:
         """id -> what the report says of a result. ``references``: the embeddings of the originals."""
@@ -128,11 +130,11 @@ class Anonymized:
 
     def _verdict(self, seen: Sequence[AttackView], references: np.ndarray) -> Row:
         """``seen``: the result at one or two sizes. ``references``: the originals, (N, 128). The nearest counts."""
-        views = np.concatenate([one.embeddings for one in seen])
+        views = np.concatenate([view.embeddings for view in seen])
         distance = float(inspection.measure_distances(views[:, None], references[None]).min())
         recognized = self._rule.threshold.recognizes(distance)
         refusal = {}
-        if any(one.another for one in seen):
+        if any(view.another for view in seen):
             refusal = {"status": REFUSED, "reason": inspection.LEFT}
         elif self._rule.refuses(distance):
             refusal = {"status": REFUSED, "reason": inspection.RECOGNIZED}

@@ -185,8 +185,8 @@ class MethodInputs:
         partner = discovery.load("methods", wildcards.method).shares_training_with
         if partner not in self.parameters.methods or self.weights(wildcards):
             return []
-        own, other = (self.parameters.tree["methods"][name]["params"] for name in (wildcards.method, partner))
-        same = all(own.get(knob) == value for knob, value in other.items())
+        params, theirs = (self.parameters.tree["methods"][name]["params"] for name in (wildcards.method, partner))
+        same = all(params.get(knob) == value for knob, value in theirs.items())
         return self.paths.method.format(method=partner, seed=wildcards.seed) if same else []
 
     def files(self, wildcards: Any) -> dict[str, str | list[str]]:

@@ -111,14 +111,11 @@ def replace_keywords(
     Raises ParameterError for a method that cannot select attributes, and for a contradiction.
     """
     if not cls.capabilities.attribute_selective:
-        selective = [
-            one
-            for one in discovery.list_names("methods")
-            if discovery.load("methods", one).capabilities.attribute_selective
-        ]
+        methods = {method: discovery.load("methods", method) for method in discovery.list_names("methods")}
+        selective = [method for method, cls in methods.items() if cls.capabilities.attribute_selective]
         raise ParameterError(f"'{name}' does not let you choose what it hides. These do: {', '.join(selective)}.")
-    to_hide = [one for one in knobs.hide if one not in keep] if hide is None else hide
-    to_keep = [one for one in knobs.keep if one not in hide] if keep is None else keep
+    to_hide = [keyword for keyword in knobs.hide if keyword not in keep] if hide is None else hide
+    to_keep = [keyword for keyword in knobs.keep if keyword not in hide] if keep is None else keep
     try:
         return type(knobs)(**{**knobs.model_dump(), "hide": to_hide, "keep": to_keep})
     except ValidationError as error:

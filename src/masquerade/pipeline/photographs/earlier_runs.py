@@ -112,19 +112,19 @@ def resume(
     for row in rows:
         groups.setdefault(row["file"], []).append(row)
     done: list[Row] = []
-    others: list[str] = []
+    exchanged: list[str] = []
     for file, group in groups.items():
         sha256 = photographs.sha256(file)  # None: a photograph that is gone; its results stay
         if _was_processed(group) and sha256 is not None and not contents.fits(file, sha256):
-            others.append(file)
+            exchanged.append(file)
         elif _was_processed(group) and all(map(is_complete, group)):
             done += group
             continue
         _remove(output, group)
-    if others:
+    if exchanged:
         logger.warning(
             "%d of the photographs are others than those that had their names, such as %s. They are anonymized anew.",
-            len(others), others[0],
+            len(exchanged), exchanged[0],
         )  # fmt: skip
     return done
 
