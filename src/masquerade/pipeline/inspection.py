@@ -190,9 +190,9 @@ def add_mirrored(pictures: list[np.ndarray]) -> list[np.ndarray]:
     return [*pictures, *(np.ascontiguousarray(picture[:, ::-1]) for picture in pictures)]
 
 
-def measure_distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Euclidean distances of embeddings, row by row: (N, D) and (N, D) -> (N,)."""
-    return np.linalg.norm(first.astype(np.float64) - second, axis=-1)
+def find_least_distance(views: np.ndarray, references: np.ndarray) -> float:
+    """The least Euclidean distance between one of the embeddings (V, D) and one of (N, D)."""
+    return float(np.linalg.norm(views.astype(np.float64)[:, None] - references[None], axis=-1).min())
 
 
 def compute_psnr(picture: np.ndarray, original: np.ndarray) -> float:

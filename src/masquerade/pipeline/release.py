@@ -131,20 +131,14 @@ class Anonymized:
     def _verdict(self, seen: Sequence[AttackView], references: np.ndarray) -> Row:
         """``seen``: the result at one or two sizes. ``references``: the originals, (N, 128). The nearest counts."""
         views = np.concatenate([view.embeddings for view in seen])
-        distance = float(inspection.measure_distances(views[:, None], references[None]).min())
-        recognized = self._rule.threshold.recognizes(distance)
+        distance = inspection.find_least_distance(views, references)
         refusal = {}
         if any(view.another for view in seen):
             refusal = {"status": REFUSED, "reason": inspection.LEFT}
         elif self._rule.refuses(distance):
             refusal = {"status": REFUSED, "reason": inspection.RECOGNIZED}
-        return {
-            "distance": f"{distance:.3f}",
-            "threshold": f"{self._rule.threshold.distance:.3f}",
-            "recognized": YES if recognized else NO,
-            "face": FOUND if seen[0].found else NOT_FOUND,
-            **refusal,
-        }
+        face = FOUND if seen[0].found else NOT_FOUND
+        return {**_describe_distance(distance, self._rule.threshold), "face": face, **refusal}
 
     def _write(self, row: Row, after: Crops) -> None:
         """Write the crop of one face, if it may be written, and set ``output`` and ``large``."""
@@ -225,13 +219,14 @@ class Recovered:
 
     def _nearness(self, picture: np.ndarray, original: Original) -> Row:
         seen = self._judge.embed([picture, original.picture, original.detailed]).embeddings
-        distance = float(inspection.measure_distances(seen[:1], seen[1:]).min())
-        return {
-            "distance": f"{distance:.3f}",
-            "threshold": f"{self._threshold.distance:.3f}",
-            "recognized": YES if self._threshold.recognizes(distance) else NO,
-            "psnr": f"{inspection.compute_psnr(picture, original.picture):.2f}",
-        }
+        distance = inspection.find_least_distance(seen[:1], seen[1:])
+        psnr = inspection.compute_psnr(picture, original.picture)
+        return {**_describe_distance(distance, self._threshold), "psnr": f"{psnr:.2f}"}
+
+
+def _describe_distance(distance: float, threshold: Threshold) -> Row:
+    recognized = YES if threshold.recognizes(distance) else NO
+    return {"distance": f"{distance:.3f}", "threshold": f"{threshold.distance:.3f}", "recognized": recognized}
 
 
 def find_gray(archive: FaceArchive) -> set[str]:

@@ -159,7 +159,7 @@ class WholePhotographs:
         if len(embeddings) == 0 or not crops:
             return float("nan")
         views = self._rule.judge.embed(inspection.add_mirrored(crops)).embeddings
-        return float(inspection.measure_distances(views[:, None], embeddings[None]).min())
+        return inspection.find_least_distance(views, embeddings)
 
 
 def _has_head(row: Mapping) -> bool:
