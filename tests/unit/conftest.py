@@ -1,6 +1,7 @@
-"""Repositories of trained and of adopted networks (own_weights.py), and one with records (toy_lineage.py)."""
+"""Repositories of trained and of adopted networks (own_weights.py), one with records (toy_lineage.py), and signals."""
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,15 @@ def built_toy(tmp_path_factory) -> Toy:
 def toy(built_toy, tmp_path) -> Toy:
     """A copy that a test may change."""
     return built_toy.copy(tmp_path / "toy")
+
+
+@pytest.fixture(scope="module")
+def signals_are_received():
+    """The tests may run in the background or under ``nohup``; their programs shall not ignore the signals as well."""
+    numbers = [signal.SIGINT, signal.SIGHUP, signal.SIGTERM]
+    ignored = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)

@@ -27,8 +27,11 @@ HOLDS = "import sys\nprint('masquerade.papers.tables' in sys.modules)\n"
 FIRST = "from masquerade.pipeline import forked_job\nforked_job.delegate()\n"
 
 
+pytestmark = pytest.mark.usefixtures("signals_are_received")
+
+
 @pytest.fixture(scope="module")
-def server(root, tmp_path_factory):
+def server(root, tmp_path_factory, signals_are_received):
     """A running server that has imported everything; `address` is the path of its socket."""
     announced = []
     server = fork_server.ForkServer(announced.append)
@@ -38,17 +41,6 @@ def server(root, tmp_path_factory):
     yield server
     server.stop()
     assert announced == []
-
-
-@pytest.fixture(scope="module", autouse=True)
-def signals_are_received():
-    """The tests may run in the background or under ``nohup``; their programs shall not ignore the signals as well."""
-    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
-    for number in ignored:
-        signal.signal(number, signal.SIG_DFL)
-    yield
-    for number in ignored:
-        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture

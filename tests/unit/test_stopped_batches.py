@@ -48,14 +48,7 @@ def contents(output: Path) -> dict[str, bytes]:
     return {name: (output / name).read_bytes() for name in written(output) if name != "report.csv"}
 
 
-@pytest.fixture(autouse=True)
-def none_is_ignored():
-    """A test run in the background of a shell inherits ignored signals."""
-    numbers = [getattr(signal, name) for name in common.SIGNALS]
-    before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
-    yield
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
+pytestmark = pytest.mark.usefixtures("signals_are_received")
 
 
 @pytest.mark.parametrize("name", common.SIGNALS)
