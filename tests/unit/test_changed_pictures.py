@@ -12,7 +12,7 @@ from PIL import Image
 from command_line import anonymize_from_seed as anonymize
 from command_line import folder_with_portrait, make_original_keyed, recover, report, repository
 from masquerade.core.errors import MasqueradeError
-from masquerade.pipeline import provenance_tag
+from masquerade.pipeline import image_texts
 from masquerade.pipeline.outputs import Report, read_report
 
 PHRASE = "cafe\u0301 au lait, twice a day"
@@ -90,7 +90,7 @@ def test_a_result_of_a_version_without_normal_form_and_check_still_opens(
     (row,) = report(hidden).values()
     stripped(hidden, row["output"])
     with (hidden / "report.csv").open("w", encoding="utf-8", newline="") as file:
-        columns = ["file", "output", "salt", provenance_tag.MAKER]
+        columns = ["file", "output", "salt", image_texts.MAKER]
         writer = csv.DictWriter(file, columns, extrasaction="ignore")
         writer.writeheader()
         writer.writerow(row)

@@ -22,7 +22,7 @@ from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.controls import Original
-from masquerade.pipeline import provenance_tag, salts
+from masquerade.pipeline import image_texts
 from masquerade.pipeline.inspection import Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput
 from masquerade.pipeline.release import Anonymized
@@ -146,7 +146,7 @@ def released(folder, result, otherwise, original=STRANGER):
             row = {"id": "a", "identity": "", "split": "test", "file": "a.png", "file_id": "a"}
             out.add(picture, {**row, "status": "ok", "reason": ""})
         archives.append(FaceArchive(folder / f"{name}.zip"))
-    tag = provenance_tag.ProvenanceTag("m", "v", "s", "-")
+    tag = image_texts.ProvenanceTag("m", "v", "s", "-")
     method = Original(Original.Params(), Original.Variant(), Resources())
     method.resample = otherwise
     release = Anonymized(FolderOutput(folder / "out"), ReleaseRule(judge, Threshold(0.65, "")), method, tag)
@@ -261,9 +261,13 @@ class TestRecovery:
 
     def test_the_salt_in_the_picture_or_the_report_brings_the_face_back(self, root, pictures, hidden, tmp_path, key):
         (row,) = report(hidden).values()
-        assert len(row["salt"]) == 2 * salts.LENGTH
+        assert len(row["salt"]) == 2 * image_texts.LENGTH
         with Image.open(hidden / row["output"]) as picture:
-            facts = {salts.KEYWORD: "salt", salts.CHECK_KEYWORD: "check", provenance_tag.KEYWORD: "maker"}
+            facts = {
+                image_texts.SALT_KEYWORD: "salt",
+                image_texts.CHECK_KEYWORD: "check",
+                image_texts.MAKER_KEYWORD: "maker",
+            }
             assert picture.info == {keyword: row[column] for keyword, column in facts.items()}
             pixels = picture.copy()
         originals = ("--originals", pictures)

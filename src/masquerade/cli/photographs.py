@@ -148,13 +148,13 @@ def recover(given: RecoverOptions) -> None:
     file has all its results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
     from masquerade.cli import outcome
-    from masquerade.pipeline import provenance_tag
+    from masquerade.pipeline import image_texts
     from masquerade.pipeline.photographs import anonymizer, batches
     from masquerade.pipeline.photographs.choosing import LoadOptions
 
     batches.check_output(given.output, given.pictures, given.overwrite)
     scale, variant = given.scale, given.variant
-    tag = provenance_tag.find_in_folder(given.pictures)
+    tag = image_texts.find_tag(given.pictures)
     if tag and tag.method == given.method:
         scale, variant = scale or tag.scale, variant or tag.variant
     method = anonymizer.load(given.method, variant, scale=scale, root=given.root, options=LoadOptions(say=_warn))

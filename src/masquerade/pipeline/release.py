@@ -22,10 +22,10 @@ from masquerade.core.images import OK, REFUSED, FaceArchive, to_uint8
 from masquerade.faces.folder import NO_FACE, Folder
 from masquerade.faces.photographs import decoding
 from masquerade.methods import Method
-from masquerade.pipeline import inspection, provenance_tag, salts
+from masquerade.pipeline import image_texts, inspection
+from masquerade.pipeline.image_texts import ProvenanceTag
 from masquerade.pipeline.inspection import AttackView, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import Output
-from masquerade.pipeline.provenance_tag import ProvenanceTag
 from masquerade.pipeline.whole_photographs import HIDDEN, NOTHING_TO_CUT, WholePhotographs
 
 LARGE = "large"  # the folder of large results, below that of the others
@@ -60,7 +60,7 @@ class Anonymized:
     ):  # fmt: skip
         self._output, self._rule, self._method = output, rule, method
         self._tag, self._photographs, self._write_large = str(tag), photographs, write_large
-        self._texts = {provenance_tag.KEYWORD: self._tag} if method.capabilities.keys else {}
+        self._texts = {image_texts.MAKER_KEYWORD: self._tag} if method.capabilities.keys else {}
         self._gray: set[str] = set()
         enlarge = method.enlarge() if write_large or photographs else None
         if write_large and enlarge is None:
@@ -145,7 +145,10 @@ class Anonymized:
         name = row["id"]
         remove_face(self._output, name)
         if row["status"] == OK:
-            keywords = {salts.KEYWORD: row.get(salts.SALT), salts.CHECK_KEYWORD: row.get(salts.CHECK)}
+            keywords = {
+                image_texts.SALT_KEYWORD: row.get(image_texts.SALT),
+                image_texts.CHECK_KEYWORD: row.get(image_texts.CHECK),
+            }
             texts = self._texts | {keyword: text for keyword, text in keywords.items() if text}
             row["output"] = write_face(self._output, name, after[name], texts)
             if self._write_large and self._large:
@@ -207,7 +210,7 @@ class Recovered:
             after[name] = decoding.as_gray(after[name])
         for source, result in zip(anonymized.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
-            row["salted"] = YES if source.get(salts.SALT) else NO
+            row["salted"] = YES if source.get(image_texts.SALT) else NO
             if result["status"] == OK:
                 row["output"] = write_face(self._output, row["id"], after[row["id"]], {})
                 original = self._originals.get(Path(row["file"]).stem)

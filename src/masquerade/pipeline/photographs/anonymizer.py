@@ -26,6 +26,7 @@ from masquerade.methods import Method
 from masquerade.params import repository
 from masquerade.params.parameters import Parameters
 from masquerade.pipeline import anonymization, method_files, release
+from masquerade.pipeline.image_texts import PersonalKey, ProvenanceTag
 from masquerade.pipeline.inspection import MARGIN, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
 from masquerade.pipeline.photographs import batches, choosing, earlier_runs, single
@@ -33,8 +34,6 @@ from masquerade.pipeline.photographs.batches import Part, Progress, Steps
 from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions, Several, Small
 from masquerade.pipeline.photographs.earlier_runs import Contents
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
-from masquerade.pipeline.provenance_tag import ProvenanceTag
-from masquerade.pipeline.salts import PersonalKey
 from masquerade.pipeline.whole_photographs import WholePhotographs
 
 Key = str | bytes

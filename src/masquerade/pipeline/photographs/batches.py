@@ -21,7 +21,7 @@ from masquerade.core.images import REFUSED, ArchiveWriter, FaceArchive, MemoryAr
 from masquerade.faces import Record
 from masquerade.faces.folder import Folder, PhotographRecord
 from masquerade.faces.photographs.names import files
-from masquerade.pipeline import salts
+from masquerade.pipeline import image_texts
 from masquerade.pipeline.outputs import REPORT, FolderOutput, Report
 from masquerade.pipeline.release import LARGE, Anonymized, Recovered, Row, remove_face
 from masquerade.pipeline.whole_photographs import FOLDER as PHOTOGRAPHS
@@ -172,7 +172,7 @@ def release_parts(records: Iterator[PhotographRecord], steps: Steps, done: int =
 
 def _add_facts(record: Record, find_facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:
     """The picture and the row of a record, with salt and check. A face that these do not fit becomes a refusal."""
-    row = {**record.row, salts.SALT: "", salts.CHECK: ""}
+    row = {**record.row, image_texts.SALT: "", image_texts.CHECK: ""}
     if find_facts is None or record.picture is None:
         return record.picture, row
     try:

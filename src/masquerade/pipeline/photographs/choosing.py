@@ -15,11 +15,11 @@ from masquerade.faces.folder import Folder
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline import method_files, provenance_tag
+from masquerade.pipeline import image_texts, method_files
+from masquerade.pipeline.image_texts import ProvenanceTag
 from masquerade.pipeline.inspection import FAR, Threshold, choose_threshold
 from masquerade.pipeline.method_files import Say
 from masquerade.pipeline.photographs.batches import Progress
-from masquerade.pipeline.provenance_tag import ProvenanceTag
 from masquerade.pipeline.release import Row
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ def build_method(
     if options.hide is not None or options.keep is not None:
         knobs = replace_keywords(name, cls, knobs, options.hide, options.keep)
     resources = method_files.find_resources(root, parameters, name, variant, options.say, checkpoint)
-    tag = provenance_tag.compute(name, variant, parameters.scale, resources)
+    tag = image_texts.compute_tag(name, variant, parameters.scale, resources)
     return cls(parameters.training_params(name, variant), knobs, resources), tag
 
 

@@ -19,13 +19,12 @@ from masquerade.faces.photographs.names import folder_of
 from masquerade.faces.photographs.names import names as names_below
 from masquerade.methods import Method
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline import provenance_tag, release, salts
+from masquerade.pipeline import image_texts, release
+from masquerade.pipeline.image_texts import PersonalKey, ProvenanceTag
 from masquerade.pipeline.outputs import REPORT, Report, read_report
 from masquerade.pipeline.photographs import choosing
 from masquerade.pipeline.photographs.batches import DOT_FOLDER
-from masquerade.pipeline.provenance_tag import ProvenanceTag
 from masquerade.pipeline.release import Anonymized, Original, Row
-from masquerade.pipeline.salts import PersonalKey
 from masquerade.pipeline.whole_photographs import HIDDEN
 
 logger = logging.getLogger(__name__)
@@ -86,17 +85,17 @@ def resume(
     rows = [{column: row.get(column, "") for column in Anonymized.columns} for row in read_report(path)]
     if rows and method.observes:
         raise MasqueradeError(f"{method.title} must see all faces together, so it cannot go on. Take --overwrite.")
-    other_tags = {row[provenance_tag.MAKER] for row in rows} - {"", str(tag)}
+    other_tags = {row[image_texts.MAKER] for row in rows} - {"", str(tag)}
     if other_tags:
         raise MasqueradeError(f"{path} is of '{min(other_tags)}', and this is '{tag}'. Name another folder.")
-    with_check = [row for row in rows if row[salts.CHECK] not in ("", salts.UNCHECKED)]
+    with_check = [row for row in rows if row[image_texts.CHECK] not in ("", image_texts.UNCHECKED)]
     if key and with_check:
         try:
-            key.verify(with_check[0][salts.SALT], with_check[0][salts.CHECK])
+            key.verify(with_check[0][image_texts.SALT], with_check[0][image_texts.CHECK])
         except PictureError as error:
             raise MasqueradeError(f"{path} is of another key ({error}). Name another folder.") from error
 
-    if any(row[provenance_tag.MAKER] for row in rows) and not contents.exists:
+    if any(row[image_texts.MAKER] for row in rows) and not contents.exists:
         raise MasqueradeError(
             f"{output} does not tell which photographs are done: {output / CONTENTS} is lost. Name another folder, or "
             "take --overwrite."
@@ -140,7 +139,7 @@ def _was_processed(rows: list[Row]) -> bool:
     """Whether a method saw the photograph, or all its faces were hidden, and its name is whole: two names without valid
     text may look alike.
     """
-    return any(row[provenance_tag.MAKER] or row["status"] == HIDDEN for row in rows) and "\ufffd" not in rows[0]["file"]
+    return any(row[image_texts.MAKER] or row["status"] == HIDDEN for row in rows) and "\ufffd" not in rows[0]["file"]
 
 
 def _is_written(path: Path) -> bool:
@@ -168,17 +167,17 @@ def find_facts(folder: Folder, tag: ProvenanceTag, key: PersonalKey, no_salt: bo
     """
     rows = read_report(folder_of(folder.location) / REPORT) if folder.params.path else []
     by_stem = {PurePosixPath(row["output"]).stem: row for row in rows if row["output"]}
-    unsalted = not any(row.get(salts.SALT) for row in by_stem.values())
+    unsalted = not any(row.get(image_texts.SALT) for row in by_stem.values())
 
     def find(row: Row) -> Row:
         texts = folder.texts(row["file_id"])
-        in_report = None if salts.states_provenance(texts) else by_stem.get(PurePosixPath(row["file"]).stem)
-        facts = salts.read_texts(texts) if in_report is None else in_report
-        tag.check(facts.get(provenance_tag.MAKER, ""))
-        without = salts.states_provenance(texts) or (in_report is not None and unsalted) or no_salt
-        salt, check = facts.get(salts.SALT, ""), facts.get(salts.CHECK, "")
-        salts.check_known(salt, without)
+        in_report = None if image_texts.states_provenance(texts) else by_stem.get(PurePosixPath(row["file"]).stem)
+        facts = image_texts.read_texts(texts) if in_report is None else in_report
+        tag.check(facts.get(image_texts.MAKER, ""))
+        without = image_texts.states_provenance(texts) or (in_report is not None and unsalted) or no_salt
+        salt, check = facts.get(image_texts.SALT, ""), facts.get(image_texts.CHECK, "")
+        image_texts.check_known(salt, without)
         key.verify(salt, check)
-        return {salts.SALT: salt, salts.CHECK: check}
+        return {image_texts.SALT: salt, image_texts.CHECK: check}
 
     return find

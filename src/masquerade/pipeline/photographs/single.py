@@ -26,7 +26,7 @@ from masquerade.core.errors import (
 from masquerade.core.images import OK
 from masquerade.faces.folder import Folder, PhotographRecord, make_records
 from masquerade.faces.photographs import decoding
-from masquerade.pipeline import inspection, provenance_tag, salts
+from masquerade.pipeline import image_texts, inspection
 from masquerade.pipeline.release import FOUND, Row
 from masquerade.pipeline.whole_photographs import HIDDEN, NOT_ALL
 
@@ -164,16 +164,20 @@ def read_texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
         found = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if _is_file(path) else {}
     else:
         found = getattr(picture, "info", {})
-    keywords = (salts.KEYWORD, salts.CHECK_KEYWORD, provenance_tag.KEYWORD)
+    keywords = (image_texts.SALT_KEYWORD, image_texts.CHECK_KEYWORD, image_texts.MAKER_KEYWORD)
     stated = {keyword: str(found[keyword]) for keyword in keywords if keyword in found}
     if salt is None:
         return stated
     if not isinstance(salt, str):
         raise KeyFormatError(f"A salt is text of hexadecimal digits, and this one is of type {type(salt).__name__}.")
-    if salt != stated.get(salts.KEYWORD, ""):
-        stated[salts.CHECK_KEYWORD] = salts.UNCHECKED
-    stated.pop(salts.KEYWORD, None)
-    return {salts.CHECK_KEYWORD: salts.UNCHECKED, **stated, **({salts.KEYWORD: salt} if salt else {})}
+    if salt != stated.get(image_texts.SALT_KEYWORD, ""):
+        stated[image_texts.CHECK_KEYWORD] = image_texts.UNCHECKED
+    stated.pop(image_texts.SALT_KEYWORD, None)
+    return {
+        image_texts.CHECK_KEYWORD: image_texts.UNCHECKED,
+        **stated,
+        **({image_texts.SALT_KEYWORD: salt} if salt else {}),
+    }
 
 
 def make_result(
@@ -208,7 +212,7 @@ def _face(row: Row, written: Mapping[str, bytes]) -> AnonymizedFace:
     large = JudgedFile(written[row["large"]]).image if row["large"] else None
     return AnonymizedFace(
         written[row["output"]], float(row["distance"]), float(row["threshold"]), row["face"] == FOUND,
-        row[salts.SALT], row["maker"], large,
+        row[image_texts.SALT], row["maker"], large,
     )  # fmt: skip
 
 

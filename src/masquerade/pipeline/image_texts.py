@@ -1,27 +1,43 @@
-"""The salts of pictures: drawn for each face, kept in its PNG and in the report, and found again for its recovery.
+"""What an anonymized image states, in texts of its PNG and in the report beside it: salt, check of the key, provenance.
 
-Without a salt all pictures under one key have the key's change in common, by which they can be linked. A salt is no
-secret. The key itself is in no file; beside the salt stands a check, by which `recover` tells a wrong key.
+Without a salt all images under one key have the key's change in common, by which they can be linked. A salt is drawn
+for each face and is no secret. The key itself is in no file; beside the salt stands a check, by which `recover` tells
+a wrong key. The provenance tag is method, variant, scale and networks: a key brings the face back with these networks
+alone, and others draw somebody else without any sign of it. The columns of one row:
+
+    salt: 00112233445566778899aabbccddeeff    check: scrypt 0123456789abcdef    maker: fit/default photo 0f3a1c...
 """
 
+import hashlib
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
+from itertools import chain
+from pathlib import Path
 
-from masquerade.core import keys, seeding
+from masquerade.core import fingerprints, keys, seeding
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Keys
-from masquerade.pipeline import provenance_tag
+from masquerade.faces.photographs import decoding
+from masquerade.faces.photographs.names import files as files_below
+from masquerade.faces.photographs.names import folder_of
+from masquerade.methods import Resources
+from masquerade.pipeline.outputs import REPORT, read_report
 
 SALT = "salt"  # the column in an archive and in the report
-KEYWORD = "masquerade salt"  # of the text in the PNG
+SALT_KEYWORD = "masquerade salt"  # of the text in the PNG
 CHECK = "check"  # the column
 CHECK_KEYWORD = "masquerade check"  # of the text in the PNG
 UNCHECKED = "none"  # the check of a picture that says nothing about its key
 SCRYPT = "scrypt"  # before the digits of a check: a spreadsheet takes digits alone for a number
 LENGTH = 16  # bytes, so that no two pictures get the same (RFC 8018, section 4.1, asks for 8 or more)
+MAKER = "maker"  # the column in the report
+MAKER_KEYWORD = "masquerade maker"  # of the text in the PNG
+_TEXT = re.compile(r"(?P<method>[a-z0-9_]+)/(?P<variant>[a-z0-9_]+) (?P<scale>[a-z0-9_]+) (?P<networks>[0-9a-f]{16}|-)")
 
 
 def draw_salt(seed: int | None, name: str) -> str:
@@ -37,12 +53,12 @@ def draw_salt(seed: int | None, name: str) -> str:
 
 def states_provenance(texts: Mapping[str, str]) -> bool:
     """Whether the ``texts`` of a PNG state how it was made; then a salt is there, or it has none."""
-    return KEYWORD in texts or provenance_tag.KEYWORD in texts
+    return SALT_KEYWORD in texts or MAKER_KEYWORD in texts
 
 
 def read_texts(texts: Mapping[str, str]) -> dict[str, str]:
     """Salt, check and provenance tag in the ``texts`` of a PNG, under their columns; '' for each that is missing."""
-    keywords = {SALT: KEYWORD, CHECK: CHECK_KEYWORD, provenance_tag.MAKER: provenance_tag.KEYWORD}
+    keywords = {SALT: SALT_KEYWORD, CHECK: CHECK_KEYWORD, MAKER: MAKER_KEYWORD}
     return {column: texts.get(keyword, "") for column, keyword in keywords.items()}
 
 
@@ -111,3 +127,49 @@ class PersonalKey:
             key = self.key if check else self._of(keys.strip_line_ends(self._secret))
             tried.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
         return tried
+
+
+@dataclass(frozen=True)
+class ProvenanceTag:
+    """``networks``: 16 digits of a hash of the checkpoints; ``-`` for a method without any."""
+
+    method: str
+    variant: str
+    scale: str
+    networks: str
+
+    def __str__(self) -> str:
+        return f"{self.method}/{self.variant} {self.scale} {self.networks}"
+
+    def check(self, text: str) -> None:
+        """Raises PictureError if ``text``, what an image states, is another tag. '' states nothing."""
+        if text and (other := parse_tag(text)) != self:
+            raise PictureError(
+                f"'{other or text[:60]}' anonymized it, and this is '{self}': it would become somebody else"
+            )
+
+
+def compute_tag(method: str, variant: str, scale: str, resources: Resources) -> ProvenanceTag:
+    """The tag of the results of a method with these files."""
+    paths = sorted({*resources.backbones.values(), *filter(None, [resources.checkpoint])})
+    digest = hashlib.sha256("".join(fingerprints.md5(path) for path in paths).encode()).hexdigest()[:16]
+    return ProvenanceTag(method, variant, scale, digest if paths else "-")
+
+
+def parse_tag(text: str) -> ProvenanceTag | None:
+    """The tag that an image or a report states; None for any other text."""
+    stated = _TEXT.fullmatch(text)
+    return ProvenanceTag(**stated.groupdict()) if stated else None
+
+
+def find_tag(pictures: Path) -> ProvenanceTag | None:
+    """The tag of the first image of a folder that states one, in the report or in its PNG; None if none does."""
+    folder = folder_of(pictures)
+    stated = chain((row.get(MAKER, "") for row in read_report(folder / REPORT)), _read_texts(pictures, folder))
+    return next((tag for text in stated if (tag := parse_tag(text))), None)
+
+
+def _read_texts(pictures: Path, folder: Path) -> Iterator[str]:
+    for path in files_below(pictures):
+        with suppress(PictureError):  # no image: the report of the recovery lists it
+            yield decoding.texts(path, folder, decoding.PILLOW_LIMIT).get(MAKER_KEYWORD, "")

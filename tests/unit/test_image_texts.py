@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from masquerade.core import keys
 from masquerade.core.errors import KeyFormatError, PictureError
 from masquerade.core.images import Faces
-from masquerade.pipeline import provenance_tag, salts
-from masquerade.pipeline.salts import PersonalKey
+from masquerade.pipeline import image_texts
+from masquerade.pipeline.image_texts import PersonalKey
 
 KINDS = [keys.Digits(6), keys.Bits(16), keys.Secret()]
 SALT = "00112233445566778899aabbccddeeff"
@@ -40,34 +40,38 @@ def test_salted_digits_are_spread_evenly():
 
 
 def test_salts_repeat_only_with_the_seed_of_an_experiment():
-    assert salts.draw_salt(None, "a") != salts.draw_salt(None, "a")
-    assert salts.draw_salt(3, "a") == salts.draw_salt(3, "a") != salts.draw_salt(3, "b")
-    assert len(bytes.fromhex(salts.draw_salt(None, "a"))) == len(bytes.fromhex(salts.draw_salt(3, "a"))) == salts.LENGTH
+    assert image_texts.draw_salt(None, "a") != image_texts.draw_salt(None, "a")
+    assert image_texts.draw_salt(3, "a") == image_texts.draw_salt(3, "a") != image_texts.draw_salt(3, "b")
+    assert (
+        len(bytes.fromhex(image_texts.draw_salt(None, "a")))
+        == len(bytes.fromhex(image_texts.draw_salt(3, "a")))
+        == image_texts.LENGTH
+    )
 
 
 def test_a_spreadsheet_takes_no_salt_for_a_number(monkeypatch):
     numbers = iter([bytes.fromhex("12e45678" * 4), bytes.fromhex("12345678" * 4), bytes.fromhex("1e" + "00" * 15)])
     monkeypatch.setattr("secrets.token_bytes", lambda length: next(numbers, bytes.fromhex(SALT)))
-    assert salts.draw_salt(None, "a") == "12e45678" * 4, "two signs that are no digits make it a word"
-    assert salts.draw_salt(None, "a") == SALT
+    assert image_texts.draw_salt(None, "a") == "12e45678" * 4, "two signs that are no digits make it a word"
+    assert image_texts.draw_salt(None, "a") == SALT
 
 
 def test_a_png_that_states_a_maker_alone_has_no_salt():
-    assert salts.states_provenance({salts.KEYWORD: SALT})
-    assert salts.states_provenance({provenance_tag.KEYWORD: "fit/default mini -"})
-    assert not salts.states_provenance({"Author": "me"})
-    assert salts.read_texts({provenance_tag.KEYWORD: "m"}) == {"salt": "", "check": "", "maker": "m"}
+    assert image_texts.states_provenance({image_texts.SALT_KEYWORD: SALT})
+    assert image_texts.states_provenance({image_texts.MAKER_KEYWORD: "fit/default mini -"})
+    assert not image_texts.states_provenance({"Author": "me"})
+    assert image_texts.read_texts({image_texts.MAKER_KEYWORD: "m"}) == {"salt": "", "check": "", "maker": "m"}
 
 
 @pytest.mark.parametrize("salt", ["../etc", SALT[:-1], SALT.upper(), SALT + "\n", SALT + "00", "1.23E+31"])
 def test_a_damaged_salt_is_refused(salt):
     with pytest.raises(PictureError, match="its salt is damaged"):
-        salts.check_known(salt, without=True)
+        image_texts.check_known(salt, without=True)
 
 
 def faces(listed: list[str], checks: list[str]) -> Faces:
     names = [str(number) for number in range(len(listed))]
-    return Faces(np.empty(0), pd.DataFrame({"id": names, salts.SALT: listed, salts.CHECK: checks}))
+    return Faces(np.empty(0), pd.DataFrame({"id": names, image_texts.SALT: listed, image_texts.CHECK: checks}))
 
 
 def test_a_face_with_a_salt_has_a_key_of_its_own():
@@ -111,8 +115,11 @@ def test_a_new_picture_has_salt_and_check_unless_the_user_declines_them():
     key = PersonalKey(keys.Secret(), b"correct horse")
     row = {"id": "a"}
     facts = key.draw_facts(3, salted=True, checked=True)(row)
-    assert facts == {"salt": salts.draw_salt(3, "a"), "check": key.check(salts.draw_salt(3, "a"))}
-    assert key.draw_facts(3, salted=True, checked=False)(row) == {"salt": salts.draw_salt(3, "a"), "check": "none"}
+    assert facts == {"salt": image_texts.draw_salt(3, "a"), "check": key.check(image_texts.draw_salt(3, "a"))}
+    assert key.draw_facts(3, salted=True, checked=False)(row) == {
+        "salt": image_texts.draw_salt(3, "a"),
+        "check": "none",
+    }
     assert key.draw_facts(3, salted=False, checked=True)(row) == {"salt": "", "check": "none"}
     with pytest.raises(KeyFormatError, match="shorter than 8"):
         PersonalKey(keys.Secret(), b"short").draw_facts(3, salted=True, checked=True)
