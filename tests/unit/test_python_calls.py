@@ -384,17 +384,6 @@ class TestKeys:
         with pytest.raises(masquerade.WrongKey, match="wrong key"):
             keyed.recover(tmp_path / "hidden.png", key="incorrect horse battery", salt=hidden.faces[0].salt)
 
-    def test_faces_under_one_key_have_salts_of_their_own(self, root, keyed):
-        method = masquerade.load("original", root=root)
-        assert method.anonymize(portrait(), key=KEY).content != method.anonymize(portrait(), key=KEY).content
-
-    def test_without_a_salt_the_key_alone_recovers(self, keyed):
-        hidden = keyed.anonymize(portrait(), key=KEY, salted=False)
-        right = keyed.recover(hidden.image, key=KEY)
-        assert hidden.faces[0].salt == ""
-        again = keyed.recover(np.asarray(hidden.image), key=KEY, salt="")
-        assert np.array_equal(np.asarray(again), np.asarray(right))
-
     def test_a_lost_or_damaged_salt_is_refused(self, keyed):
         hidden = np.asarray(keyed.anonymize(portrait(), key=KEY).image)
         with pytest.raises(masquerade.PictureError, match="its salt is not known"):

@@ -6,7 +6,6 @@ import pytest
 from masquerade.core.errors import PictureError, ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float, to_uint8
 from masquerade.core.keys import Digits
-from masquerade.judges import Judge
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.params import protocols
 from masquerade.pipeline import anonymization, evaluation, measuring, recovery
@@ -45,15 +44,6 @@ class Shift(Method):
     def _shifted(images, keys, sign):
         steps = 10 * sign * np.array([1 + int(key) for key in keys])[:, None, None, None]
         return to_float(((to_uint8(images).astype(int) + steps) % 256).astype(np.uint8))
-
-
-class Brightness(Judge):
-    """The mean brightness of each picture as an embedding of one number."""
-
-    title, source, quantities = "brightness", "this test", {"embedding": (1,)}
-
-    def measure(self, images, reference=None):
-        return {"embedding": images.mean(axis=(1, 2, 3))[:, None]}
 
 
 @pytest.fixture
@@ -167,13 +157,11 @@ def test_set_of_refused_faces_has_no_attempts_and_no_error(originals, method, tm
     recovery.recover_all(originals, FaceArchive(tmp_path / "none.zip"), attempts, method, SETTINGS, batch=4)
     assert len(FaceArchive(attempts)) == 0
     assert recovery.draw_sample(originals, FaceArchive(attempts)) is None
-    judges = {"brightness": Brightness(Brightness.Params(), {})}
     for name in ("faces", "none", "attempts"):
         source = None if name == "faces" else tmp_path / "faces.zip"
-        measuring.measure(tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", judges, source=source)
-    files = (tmp_path / f"{name}.measured" for name in ("faces", "none", "attempts"))
-    evidence = evaluation.collect_evidence(
-        evaluation.CellFiles(**dict(zip(("source", "derived", "recoveries"), files, strict=True))), "validation"
-    )
+        measuring.measure(tmp_path / f"{name}.zip", tmp_path / f"{name}.measured", {}, source=source)
+    source, derived, recoveries = (tmp_path / f"{name}.measured" for name in ("faces", "none", "attempts"))
+    cell_files = evaluation.CellFiles(source=source, derived=derived, recoveries=recoveries)
+    evidence = evaluation.collect_evidence(cell_files, "validation")
     assert evidence.recoveries is None
     assert evaluation.evaluate_attempts({}, evidence) == {}
