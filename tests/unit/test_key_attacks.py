@@ -17,8 +17,6 @@ from masquerade.methods import Capabilities, Method, Resources
 from masquerade.metrics import Evidence
 from masquerade.params import matrix, protocols
 from masquerade.params.paths import Paths
-from masquerade.params.protocols import AttackedPeople, InformedSettings
-from masquerade.params.slices import Slice, list_protocol_keys
 from masquerade.pipeline import anonymization, informed, key_attacks, measuring
 from masquerade.pipeline.rule_inputs import AttackerInputs
 
@@ -222,17 +220,6 @@ def cell(pair, seed=0):
 @pytest.fixture(scope="module")
 def inputs(tiny):
     return AttackerInputs(tiny, matrix.plan_cells(tiny, as_if_placed=True), Paths("tiny"))
-
-
-def test_cell_has_its_own_numbers_of_people_and_pictures(tiny):
-    keys = [key.format(method="fawkes", variant="default") for key in list_protocol_keys("informed")]
-    values = Slice.of(tiny, keys).values
-    shared = Slice(values).settings("informed", InformedSettings, "fawkes", "default")
-    assert (shared.people, shared.pictures, shared.held_out) == (0, 0, tiny.informed.held_out)
-    own = Slice(values | {"informed.overrides.fawkes.default": {"people": 7}})
-    for block in (AttackedPeople, InformedSettings):
-        assert own.settings("informed", block, "fawkes", "default").people == 7
-        assert own.settings("informed", block, "fawkes", "other").people == 0
 
 
 def test_first_trial_keeps_the_seed_and_the_others_have_seeds_of_their_own():
