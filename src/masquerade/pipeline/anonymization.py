@@ -93,7 +93,7 @@ def anonymize(
     forbidden = None if method.capabilities.control and not plan.for_release else UNCHANGED
     results = _yield_results(archive, usable, method, work, batch, forbidden, progress)
     key_id = keys.key_id if kind and keys else ""
-    about = {"method": _name(method), "variant": plan.variant, "key_id": key_id, "seed": plan.seed}
+    about = {"method": _find_name(method), "variant": plan.variant, "key_id": key_id, "seed": plan.seed}
     statement = method.statement() if len(usable) else {}  # without a face the method has observed nothing
     metadata = {**archive.metadata, **about, "statement": statement}
     write(output, rows, refused, results, about, metadata)
@@ -122,7 +122,7 @@ def recover(
     the method is not invertible.
     """
     if not method.capabilities.invertible:
-        raise ProtocolError(f"{_name(method)} is not invertible: its pictures cannot be recovered.")
+        raise ProtocolError(f"{_find_name(method)} is not invertible: its pictures cannot be recovered.")
     rows = archive.select(status=None)
     refused = list_refusals(rows)
     usable = rows[~rows["id"].isin(refused.keys())]
@@ -131,7 +131,7 @@ def recover(
         return method.recover(faces.images, keys_of(faces))
 
     results = _yield_results(archive, usable, method, work, batch, None, progress)
-    write(output, rows, refused, results, {}, {**archive.metadata, "recovered_by": _name(method)})
+    write(output, rows, refused, results, {}, {**archive.metadata, "recovered_by": _find_name(method)})
 
 
 def draw_sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | None:
@@ -145,7 +145,7 @@ def draw_sample(source: Path, derived: Path, count: int = 8) -> np.ndarray | Non
     return np.concatenate([np.concatenate(list(pictures), axis=1) for pictures in lines], axis=0)
 
 
-def _name(method: Method) -> str:
+def _find_name(method: Method) -> str:
     return discovery.find_name(type(method))
 
 
@@ -208,12 +208,12 @@ def apply_or_refuse(
             yield faces, Refusal(str(error))
             return
         for place in range(len(faces)):
-            yield from apply_or_refuse(work, *(_one(batch, place) for batch in (faces, *partners)))
+            yield from apply_or_refuse(work, *(_take_face(batch, place) for batch in (faces, *partners)))
         return
     yield faces, result
 
 
-def _one(faces: Faces, place: int) -> Faces:
+def _take_face(faces: Faces, place: int) -> Faces:
     return Faces(faces.images[[place]], faces.index.iloc[[place]])
 
 
@@ -225,7 +225,7 @@ def check_protocol(images: object, faces: Faces, method: Method) -> None:
         if images.dtype == np.float32 and images.shape == faces.images.shape:
             return
     raise ProtocolError(
-        f"methods/{_name(method)}.py must return a float32 array of shape {faces.images.shape}; it returned {returned}."
+        f"methods/{_find_name(method)}.py must return a float32 array of shape {faces.images.shape}; it returned {returned}."
     )
 
 

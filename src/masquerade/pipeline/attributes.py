@@ -165,7 +165,7 @@ def draw_pseudo_labels(
         for dataset, archive in datasets.items():
             faces = _select_labeled(archive, rows if archive.path == train.path else None)
             predicted = classifier.predict(classifier.features(load_pixels(archive, faces))) > 0.5
-            frames.append(_lengthen(faces, attributes, {"dataset": dataset, "labels": labels}, label=predicted))
+            frames.append(_list_labels(faces, attributes, {"dataset": dataset, "labels": labels}, label=predicted))
             if set(attributes) <= set(list_attributes(archive.index)):
                 held_out = (faces["split"] != "train").to_numpy()
                 right = (predicted == _read_truth(faces, attributes))[held_out]
@@ -211,7 +211,7 @@ def evaluate_attributes(
     frames = []
     # Table 6 of the paper: both labelers for a dataset without annotations, else the first one alone.
     for labels in (ANNOTATED, "pseudo_a", *(() if own_train else ("pseudo_b",))):
-        truth = _read_annotations(originals) if labels == ANNOTATED else _widen(pseudo, labels)
+        truth = _read_annotations(originals) if labels == ANNOTATED else _pivot_labels(pseudo, labels)
         if truth is None or not set(train["source_id"]) <= set(truth.index):
             continue
         classifier = Classifier("mobilenet_v2", list(truth.columns), settings, seeding.derive_seed(seed, labels))
@@ -219,7 +219,7 @@ def evaluate_attributes(
         predicted = classifier.predict(real_features)
         labels_of_test = truth.loc[test["id"]].to_numpy()
         about = {"labels": labels, "learned_from": len(train)}
-        frames.append(_lengthen(test, list(truth.columns), about, label=labels_of_test, probability=predicted))
+        frames.append(_list_labels(test, list(truth.columns), about, label=labels_of_test, probability=predicted))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -240,11 +240,11 @@ def _read_annotations(originals: FaceArchive) -> pd.DataFrame | None:
     return pd.DataFrame(_read_truth(originals.index, attributes), index=originals.index["id"], columns=attributes)
 
 
-def _widen(pseudo: pd.DataFrame, labels: str) -> pd.DataFrame:
+def _pivot_labels(pseudo: pd.DataFrame, labels: str) -> pd.DataFrame:
     return pseudo[pseudo["labels"] == labels].pivot(index="id", columns="attribute", values="label")
 
 
-def _lengthen(
+def _list_labels(
     rows: pd.DataFrame, attributes: list[str], about: dict[str, object], **values: np.ndarray
 ) -> pd.DataFrame:
     """One row for each face and attribute."""

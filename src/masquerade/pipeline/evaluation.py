@@ -66,17 +66,17 @@ def collect_evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evi
     """
     source, derived, attempts = given.source, given.derived, given.recoveries
     originals, anonymized = face_tables.read(source), face_tables.read(derived)
-    tried = face_tables.read(attempts) if attempts else None
-    if tried is not None and tried.empty:  # every face was refused, so there was nothing to recover
-        tried = None
-    size = _size(source, derived, *([attempts] if attempts else []))
+    recoveries = _read_optional(attempts)
+    if recoveries is not None and recoveries.empty:  # every face was refused, so there was nothing to recover
+        recoveries = None
+    size = _find_size(source, derived, *([attempts] if attempts else []))
     by_id = originals.set_index("id")
     missing = [name for name in anonymized["source_id"] if name not in by_id.index]
     if missing:
         raise ArchiveError(
             f"{source} lacks {len(missing)} sources of {derived} (the first: {missing[0]}). Measure both again."
         )
-    if tried is not None and not tried["source_id"].isin(anonymized["source_id"]).all():
+    if recoveries is not None and not recoveries["source_id"].isin(anonymized["source_id"]).all():
         raise ArchiveError(f"{attempts} holds attempts at faces that are not in {derived}. Measure both again.")
     paired = by_id.loc[anonymized["source_id"]].reset_index()
     calibration = originals[(originals["split"] == calibrate_on) & (originals["status"] == "ok")]
@@ -84,16 +84,20 @@ def collect_evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evi
         original=paired,
         derived=anonymized.reset_index(drop=True),
         calibration=calibration.reset_index(drop=True),
-        judges=_judges(anonymized),
-        target=face_tables.read(given.target) if given.target else None,
+        judges=_list_judges(anonymized),
+        target=_read_optional(given.target),
         attributes=read_predictions(given.attributes) if given.attributes else None,
-        recoveries=tried,
+        recoveries=recoveries,
         keys_attacked=files.read_json(given.key_attacks)["attacks"] if given.key_attacks else None,
-        attack_results=face_tables.read(given.attack_results) if given.attack_results else None,
-        downstream_utility=face_tables.read(given.downstream_utility) if given.downstream_utility else None,
+        attack_results=_read_optional(given.attack_results),
+        downstream_utility=_read_optional(given.downstream_utility),
         size=size,
         draws=draws,
     )
+
+
+def _read_optional(path: Path | None) -> pd.DataFrame | None:
+    return face_tables.read(path) if path else None
 
 
 def read_predictions(path: Path) -> pd.DataFrame:
@@ -107,12 +111,12 @@ def read_predictions(path: Path) -> pd.DataFrame:
         raise ArchiveError(f"{path} is damaged, or holds no predictions of attributes ({error}). {advice}") from error
 
 
-def _judges(table: pd.DataFrame) -> tuple[str, ...]:
+def _list_judges(table: pd.DataFrame) -> tuple[str, ...]:
     """The judges that measured these pictures."""
     return tuple(dict.fromkeys(column.split(".")[0] for column in table.columns if "." in column))
 
 
-def _size(*files: Path) -> int | None:
+def _find_size(*files: Path) -> int | None:
     """The side in pixels of the pictures of all files. Returns None when all were refused."""
     sizes = {path: size for path in files if (size := face_tables.read_size(path)) is not None}
     if len(set(sizes.values())) > 1:
@@ -130,7 +134,7 @@ def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dic
     (`statistics.encode`), so that the difference of two cells has an interval too.
     Raises ProtocolError if a metric returns something else than Values.
     """
-    return {name: _plain(name, metric.compute(measured)) for name, metric in metrics.items()}
+    return {name: _make_plain(name, metric.compute(measured)) for name, metric in metrics.items()}
 
 
 def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dict[str, dict[str, Any]]]:
@@ -146,22 +150,24 @@ def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict
     repeatable = {name: metric for name, metric in metrics.items() if metric.repeats}
     sources = measured.original.drop_duplicates("id").set_index("id")
     before = measured.derived[measured.derived["source_id"].isin(measured.recoveries["source_id"])]
-    values = {SAME_FACES: evaluate(repeatable, _of_attempt(measured, sources, before))}
+    values = {SAME_FACES: evaluate(repeatable, _select_attempt(measured, sources, before))}
     for attempt, rows in measured.recoveries.groupby("attempt", sort=False):
-        values[attempt] = evaluate(repeatable, _of_attempt(measured, sources, rows))
+        values[attempt] = evaluate(repeatable, _select_attempt(measured, sources, rows))
         keys = [part for _, part in rows.groupby("number")]
         if len(keys) > 1:
             whole = replace(measured, draws=0)
-            _add_key_spread(values[attempt], [evaluate(repeatable, _of_attempt(whole, sources, part)) for part in keys])
+            _add_key_spread(
+                values[attempt], [evaluate(repeatable, _select_attempt(whole, sources, part)) for part in keys]
+            )
     return values
 
 
-def _of_attempt(measured: Evidence, sources: pd.DataFrame, rows: pd.DataFrame) -> Evidence:
+def _select_attempt(measured: Evidence, sources: pd.DataFrame, rows: pd.DataFrame) -> Evidence:
     """The evidence with the pictures ``rows`` of one attempt in the place of the anonymized ones."""
     derived = rows.reset_index(drop=True)
     originals = sources.loc[rows["source_id"]].reset_index()
     return replace(
-        measured, original=originals, derived=derived, judges=_judges(derived), attributes=None, recoveries=None,
+        measured, original=originals, derived=derived, judges=_list_judges(derived), attributes=None, recoveries=None,
         attack_results=None, downstream_utility=None,
     )  # fmt: skip
 
@@ -175,7 +181,7 @@ def _add_key_spread(values: dict[str, dict[str, dict[str, Any]]], by_key: list[d
                 value["key_spread"] = float(np.std(numbers, ddof=1))
 
 
-def _plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
+def _make_plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
     plain = {}
     for judge, value in values.items():
         if not isinstance(value, Value) or value.over > value.of:
@@ -183,14 +189,14 @@ def _plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
         low, high = value.interval or (None, None)
         draws = None if value.draws is None or low is None else encode(value.draws)
         plain[judge] = {
-            "value": _number(value.value), "over": _number(value.over), "of": _number(value.of),
-            "spread": _number(value.spread), "spread_of": value.spread_of, "note": value.note,
+            "value": _to_plain_number(value.value), "over": _to_plain_number(value.over), "of": _to_plain_number(value.of),
+            "spread": _to_plain_number(value.spread), "spread_of": value.spread_of, "note": value.note,
             "low": low, "high": high, "draws": draws,
         }  # fmt: skip
     return plain
 
 
-def _number(item: Any) -> Any:
+def _to_plain_number(item: Any) -> Any:
     if isinstance(item, float | np.floating):
         return float(item) if np.isfinite(item) else None
     return int(item) if isinstance(item, np.integer) else item

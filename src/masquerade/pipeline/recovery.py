@@ -132,7 +132,7 @@ def _write(
     if isinstance(attempts, Refusal):
         for row in faces.index.to_dict("records"):
             for attempt, number in names:
-                out.add(None, _row(row, attempt, number) | {"status": REFUSED, "reason": attempts.reason})
+                out.add(None, _make_row(row, attempt, number) | {"status": REFUSED, "reason": attempts.reason})
         return
     for (attempt, number), images in attempts.items():
         anonymization.check_protocol(images, faces, method)
@@ -140,9 +140,9 @@ def _write(
             reason = anonymization.find_fault(image, image, None)
             picture = None if reason else to_uint8(image)
             status = REFUSED if reason else OK
-            out.add(picture, _row(row, attempt, number) | {"status": status, "reason": reason})
+            out.add(picture, _make_row(row, attempt, number) | {"status": status, "reason": reason})
 
 
-def _row(row: dict, attempt: str, number: int) -> dict:
+def _make_row(row: dict, attempt: str, number: int) -> dict:
     name = f"{row['id']}.{attempt}.{number}"
     return anonymization.inherit_columns(row) | {"id": name, "attempt": attempt, "number": number}

@@ -75,16 +75,16 @@ class Anonymized:
         self._gray |= find_gray(originals)
         before = read_faces(originals)
         after = {name: self._match_tone(name, picture) for name, picture in read_faces(results).items()}
-        references = self._embeddings({name: [before[name], *clear[name]] for name in after})
-        verdicts = self._verdicts(after, references)
+        references = self._embed_faces({name: [before[name], *clear[name]] for name in after})
+        verdicts = self._judge_results(after, references)
         for number in range(1, ATTEMPTS + 1):
-            new_results = self._others(
+            new_results = self._resample(
                 [name for name in after if verdicts[name]["recognized"] == YES], originals, number
             )
             if not new_results:
                 break
             after |= new_results
-            verdicts |= self._verdicts(new_results, references)
+            verdicts |= self._judge_results(new_results, references)
         rows = []
         for source, result in zip(originals.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": "", "large": ""}
@@ -104,7 +104,7 @@ class Anonymized:
         """The picture of a face, uint8 (S, S, 3), black and white if its photograph is."""
         return decoding.as_gray(picture) if name in self._gray else picture
 
-    def _others(self, names: Sequence[str], originals: FaceArchive, number: int) -> dict[str, np.ndarray]:
+    def _resample(self, names: Sequence[str], originals: FaceArchive, number: int) -> dict[str, np.ndarray]:
         """Other results of the faces ``names``, id -> uint8 (S, S, 3); {} if the method has none."""
         rows = originals.select()
         rows = rows[rows["id"].isin(names)]
@@ -115,20 +115,20 @@ class Anonymized:
             self._large.cache_clear()
         return {name: self._match_tone(name, image) for name, image in zip(rows["id"], to_uint8(images), strict=True)}
 
-    def _verdicts(self, after: Crops, references: Mapping[str, np.ndarray]) -> dict[str, Row]:
+    def _judge_results(self, after: Crops, references: Mapping[str, np.ndarray]) -> dict[str, Row]:
         """id -> what the report says of a result. ``references``: the embeddings of the originals."""
         shown = [[after[name], *([self._large(name)] if self._large else [])] for name in after]
         searched = iter(self._rule.judge.search([picture for several in shown for picture in several]))
         seen = {name: [next(searched) for _ in several] for name, several in zip(after, shown, strict=True)}
-        return {name: self._verdict(seen[name], references[name]) for name in after}
+        return {name: self._judge_result(seen[name], references[name]) for name in after}
 
-    def _embeddings(self, faces: Clear) -> dict[str, np.ndarray]:
+    def _embed_faces(self, faces: Clear) -> dict[str, np.ndarray]:
         """id -> what the judge sees in its faces, (N, 128). Faces of one photograph share pictures: one look each."""
         unique = {id(picture): picture for several in faces.values() for picture in several}
         seen = dict(zip(unique, self._rule.judge.embed(list(unique.values())).embeddings, strict=True))
         return {name: np.stack([seen[id(picture)] for picture in several]) for name, several in faces.items()}
 
-    def _verdict(self, seen: Sequence[AttackView], references: np.ndarray) -> Row:
+    def _judge_result(self, seen: Sequence[AttackView], references: np.ndarray) -> Row:
         """``seen``: the result at one or two sizes. ``references``: the originals, (N, 128). The nearest counts."""
         views = np.concatenate([view.embeddings for view in seen])
         distance = inspection.find_least_distance(views, references)
@@ -214,13 +214,13 @@ class Recovered:
             if result["status"] == OK:
                 row["output"] = write_face(self._output, row["id"], after[row["id"]], {})
                 original = self._originals.get(Path(row["file"]).stem)
-                row |= self._nearness(after[row["id"]], original) if original else {}
+                row |= self._compare(after[row["id"]], original) if original else {}
             else:
                 remove_face(self._output, row["id"])
             rows.append(row)
         return rows
 
-    def _nearness(self, picture: np.ndarray, original: Original) -> Row:
+    def _compare(self, picture: np.ndarray, original: Original) -> Row:
         seen = self._judge.embed([picture, original.picture, original.detailed]).embeddings
         distance = inspection.find_least_distance(seen[:1], seen[1:])
         psnr = inspection.compute_psnr(picture, original.picture)

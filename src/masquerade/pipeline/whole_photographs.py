@@ -73,12 +73,12 @@ class WholePhotographs:
         file = f"{FOLDER}/{name}{suffix}"
         self._output.remove(file)  # a file of an earlier run would look like a result of this one
         replaceable = [row for row in rows if row["status"] == OK]
-        reason = self._refusal(rows)
+        reason = self._find_refusal(rows)
         if reason:
             return Outcome("", reason if len(embeddings) == 0 else NOT_ALL)
         squares = [Square(np.array(row["square"][:2]), np.array(row["square"][2:])) for row in replaceable]
         faces = [
-            Replacement(face, _landmarks(row, face, originals[row["id"]].shape[0]), results[row["id"]])
+            Replacement(face, _place_landmarks(row, face, originals[row["id"]].shape[0]), results[row["id"]])
             for face, row in zip(squares, replaceable, strict=True)
         ]
         try:
@@ -99,7 +99,7 @@ class WholePhotographs:
         self._output.write(file, content)
         return Outcome(file, "", distance, hiding.count_heads(heads))
 
-    def _refusal(self, rows: Sequence[Mapping]) -> str:
+    def _find_refusal(self, rows: Sequence[Mapping]) -> str:
         """The reason of the first face that has no result and may not be hidden either; '' if there is none."""
         refused = [row for row in rows if row["status"] != OK]
         if self._hide:
@@ -139,14 +139,14 @@ class WholePhotographs:
         params = self.source.params
         boxes = self._rule.judge.find_faces(finished, SECOND_LOOK * params.detection_side)
         heads = [hiding.enclose_head(box, 0, finished.shape) for box in boxes]
-        left = [head for head in heads if not _value_at(replaced, head[:2])]
+        left = [head for head in heads if not _read_mask(replaced, head[:2])]
         crops = [alignment.crop(finished, face, DETAIL) for face in squares]
         for quarters in TURNS if params.turn else TURNS[:1]:
             turned = np.ascontiguousarray(np.rot90(finished, quarters))
             side = params.detection_side * (1 if quarters else SECOND_LOOK)
             for box in alignment.detect(turned, side, params.detection_score):
                 head = hiding.enclose_head(box, quarters, finished.shape)
-                if not _value_at(replaced, head[:2]):
+                if not _read_mask(replaced, head[:2]):
                     left.append(head)
                     continue
                 face = alignment.square(alignment.landmarks(turned, box))
@@ -181,12 +181,12 @@ def _compose(photograph: np.ndarray, faces: Sequence[Replacement], heads: np.nda
     return Composition(np.where(covered, filled, finished.picture), finished.replaced)
 
 
-def _landmarks(row: Mapping, face: Square, size: int) -> np.ndarray:
+def _place_landmarks(row: Mapping, face: Square, size: int) -> np.ndarray:
     """The 68 points of the old face in pixels of the photograph, (68, 2). ``size``: of its crop."""
     return alignment.out_of_crop(np.reshape(row["landmarks"], (68, 2)).astype(np.float64), face, size)
 
 
-def _value_at(mask: np.ndarray, point: np.ndarray) -> bool:
+def _read_mask(mask: np.ndarray, point: np.ndarray) -> bool:
     """The value of a mask (H, W) at a point (x, y); False outside of it."""
     x, y = np.rint(point).astype(int)
     return bool(0 <= y < mask.shape[0] and 0 <= x < mask.shape[1] and mask[y, x])

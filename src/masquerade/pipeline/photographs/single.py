@@ -130,7 +130,7 @@ def read_pixels(picture: Picture, megapixels: float) -> np.ndarray:
     """uint8 (H, W, 3), as `decoding.read` gives them. Raises PictureError for something else than a picture."""
     path = find_path(picture)
     if path is None:
-        return decoding.pixels(_image(picture), megapixels)
+        return decoding.pixels(_to_image(picture), megapixels)
     return decoding.read(path, path.parent, megapixels)
 
 
@@ -142,7 +142,7 @@ def _is_file(path: Path) -> bool:
         raise PictureError(f"{error.strerror}. Give the path of one picture.") from error
 
 
-def _image(picture: object) -> Image.Image:
+def _to_image(picture: object) -> Image.Image:
     if isinstance(picture, Image.Image):
         return picture
     if not isinstance(picture, np.ndarray):
@@ -193,7 +193,7 @@ def make_result(
         _check(judged, first["photograph_reason"], first["photograph_distance"])
     for row in refused:
         _check(row, row["reason"], row.get("distance"))
-    faces = tuple(_face(row, written) for row in rows if row["status"] == OK)
+    faces = tuple(_make_face(row, written) for row in rows if row["status"] == OK)
     distances = [face.distance for face in faces]
     if "photograph" not in first:
         return AnonymizedPhotograph(faces[0].content, min(distances), faces, statement)
@@ -208,7 +208,7 @@ def read_recovered(rows: Sequence[Row], written: Mapping[str, bytes]) -> Image.I
     return JudgedFile(written[rows[0]["output"]]).image
 
 
-def _face(row: Row, written: Mapping[str, bytes]) -> AnonymizedFace:
+def _make_face(row: Row, written: Mapping[str, bytes]) -> AnonymizedFace:
     large = JudgedFile(written[row["large"]]).image if row["large"] else None
     return AnonymizedFace(
         written[row["output"]], float(row["distance"]), float(row["threshold"]), row["face"] == FOUND,
