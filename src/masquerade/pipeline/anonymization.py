@@ -225,7 +225,8 @@ def check_protocol(images: object, faces: Faces, method: Method) -> None:
         if images.dtype == np.float32 and images.shape == faces.images.shape:
             return
     raise ProtocolError(
-        f"methods/{_find_name(method)}.py must return a float32 array of shape {faces.images.shape}; it returned {returned}."
+        f"methods/{_find_name(method)}.py must return a float32 array of shape {faces.images.shape}; it returned "
+        f"{returned}."
     )
 
 

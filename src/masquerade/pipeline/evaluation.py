@@ -189,7 +189,8 @@ def _make_plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
         low, high = value.interval or (None, None)
         draws = None if value.draws is None or low is None else encode(value.draws)
         plain[judge] = {
-            "value": _to_plain_number(value.value), "over": _to_plain_number(value.over), "of": _to_plain_number(value.of),
+            "value": _to_plain_number(value.value), "over": _to_plain_number(value.over),
+            "of": _to_plain_number(value.of),
             "spread": _to_plain_number(value.spread), "spread_of": value.spread_of, "note": value.note,
             "low": low, "high": high, "draws": draws,
         }  # fmt: skip

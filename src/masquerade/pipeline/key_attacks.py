@@ -196,7 +196,7 @@ def measure_linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> d
 
 
 def _compute_share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-    """The mean of the finite values (N,), as `_plain` values."""
+    """The mean of the finite values (N,), as `_to_plain` values."""
     finite = values[np.isfinite(values)]
     mean = float(finite.mean()) if finite.size else math.nan
     return _to_plain(mean, compute_weighted_means(values, weights), int(finite.size), len(values))
