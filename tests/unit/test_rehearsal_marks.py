@@ -121,7 +121,7 @@ PROGRAMS = {
     "curves": ("--skipped", "[]", "--declared", "reference/identitydp/figure4.yaml", "--metrics"),
     "claims": ("--skipped", "[]", "--declared", "reference/claims.yaml", "--metrics"),
     "report": (
-        *("--skipped", "[]", "--needs", "[]", "--private", ""),
+        *("--skipped", "[]", "--imported", "{}", "--needs", "[]", "--private", ""),
         *("--declared", "reference/claims.yaml", "--claims", "reference/claims.yaml"),
         "--metrics",
     ),
