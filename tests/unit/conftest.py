@@ -47,7 +47,7 @@ def toy(built_toy, tmp_path) -> Toy:
 @pytest.fixture(scope="module")
 def signals_are_received():
     """The tests may run in the background or under ``nohup``; their programs shall not ignore the signals as well."""
-    numbers = [signal.SIGINT, signal.SIGHUP, signal.SIGTERM]
+    numbers = [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM]
     ignored = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
     for number in ignored:
         signal.signal(number, signal.SIG_DFL)
