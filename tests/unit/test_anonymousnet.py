@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+import kit
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.methods.anonymousnet import training
 from masquerade.methods.anonymousnet.method import AnonymousNet
@@ -85,24 +85,14 @@ def test_chosen_attributes_are_as_close_to_the_population_as_asked(closeness):
 
 
 def test_the_perturbation_moves_identities_and_stays_within_its_limit(settings):
-    torch.manual_seed(0)
-    linear = nn.Linear(3 * 16 * 16, 8)
-
-    class Identity(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = linear
-
-        def forward(self, images):
-            return nn.functional.normalize(self.layer(images.flatten(1)))
-
+    identity = kit.Identity(grid=16)
     pictures = np.random.default_rng(0).integers(60, 190, (24, 16, 16, 3)).astype(np.uint8)
     knobs = settings.model_copy(update={"perturbation": 0.1, "perturbation_steps": 20})
-    change = training.search_perturbation(Identity(), pictures, knobs, 0)
+    change = training.search_perturbation(identity, pictures, knobs, 0)
     assert change.abs().max() <= 0.1 + 1e-6
     images = torch.from_numpy(training.to_float(pictures))
     with torch.no_grad():
-        own = Identity()(images)
+        own = identity(images)
         signs = torch.from_numpy(np.random.default_rng(1).choice([-0.1, 0.1], change.shape)).float()
-        moved, random = (((Identity()((images + by).clamp(-1, 1)) * own).sum(dim=1)).mean() for by in (change, signs))
+        moved, random = (((identity((images + by).clamp(-1, 1)) * own).sum(dim=1)).mean() for by in (change, signs))
     assert moved < random - 0.1

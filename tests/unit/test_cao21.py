@@ -112,11 +112,6 @@ def test_wrong_passwords_undo_a_part_of_the_protection_as_the_page_says():
     assert cosine(recovered(references[0])) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_near_password_of_an_attempt_differs_in_one_digit(tiny):
-    assert set(Cao21.capabilities.keys.near(b"123459")) == {"digit"}
-    assert Cao21.capabilities.keys.near(b"123459")["digit"] == b"123450"
-
-
 def test_random_level_cannot_be_inverted():
     method = object.__new__(Cao21)
     method.variant = Cao21.Variant(level="random")

@@ -7,23 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from masquerade.backbones.semantics import network
-from masquerade.backbones.semantics.network import Words
 from masquerade.core.errors import ParameterError
 from masquerade.methods._batches import Remembered, fill_batches
 from masquerade.methods.clip2protect.search import Search, own_generators
 from masquerade.networks.stylegan2 import Generator
-
-
-def test_prompt_with_unknown_words_is_refused_with_the_nearest_known_ones():
-    tokenizer = Words(["person", "wearing", "lipstick"], 8)
-    network.refuse_unknown(["person wearing lipstick", "$ person"], tokenizer)
-    with pytest.raises(ParameterError, match=r"words lipstik\. 'lipstik': .*lipstick"):
-        network.refuse_unknown(["person wearing lipstik"], tokenizer)
-
-
-def test_tokenizer_of_word_pieces_takes_every_prompt():
-    network.refuse_unknown(["tanned makeup with purple lipstick"], object())
 
 
 def test_other_generator_than_stylegan2_is_refused():

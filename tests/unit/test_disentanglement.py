@@ -11,7 +11,7 @@ from torch import nn
 import kit
 from masquerade.core.errors import ParameterError
 from masquerade.methods._disentanglement import DisentanglementSettings, training
-from masquerade.methods._disentanglement.network import AAD, AttributeEncoder, Disentanglement
+from masquerade.methods._disentanglement.network import AAD, AttributeEncoder
 from masquerade.networks.inputs import apply_in_batches
 from masquerade.training import checkpoints, loop
 
@@ -62,15 +62,6 @@ def test_attribute_maps_have_the_published_channels_and_sizes():
         maps = AttributeEncoder(PUBLISHED)(torch.empty(2, 3, 256, 256))
     expected = [(1024, 2), (2048, 4), (1024, 8), (512, 16), (256, 32), (128, 64), (64, 128), (64, 256)]
     assert [tuple(level.shape[1:]) for level in maps] == [(channels, side, side) for channels, side in expected]
-
-
-def test_the_published_and_the_small_network_are_one_class_with_different_widths():
-    published = settings(encoder_widths=list(PUBLISHED), generator_widths=[1024, 1024, 1024, 1024, 512, 256, 128, 64])
-    for chosen, side in ((published, 256), (settings(), 32)):
-        with torch.device("meta"):
-            network = Disentanglement(chosen)
-            made = network(torch.empty(2, 512), torch.empty(2, 3, side, side))
-        assert (chosen.size, made.shape) == (side, (2, 3, side, side))
 
 
 # The AAD layer: with h = (-1, 1) its instance norm is (-1, 1) (the variance is 1, up to the norm's epsilon 1e-5).
@@ -167,11 +158,6 @@ def test_the_generator_takes_the_span_of_the_people_alone(identity):
     assert not torch.allclose(network(people[:1], images[:1]), network(people[1:2], images[:1]))
 
 
-def test_shares_of_more_than_a_batch_are_refused():
-    with pytest.raises(ValueError, match="are shares of one batch"):
-        settings({"noised": 0.3}, same_pairs=0.8)
-
-
 def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, identity):
     before = identity.project.weight.clone()
     values = stage1.step(0)
@@ -214,26 +200,6 @@ def test_the_refinement_follows_with_its_own_losses_and_rates(stage1):
     assert values["total"] == pytest.approx(total(values, training.REFINEMENT_WEIGHTS), rel=1e-5)
     assert torch.equal(pixels, before)
     assert not torch.equal(features, first)
-
-
-@pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
-def test_the_rates_fall_at_the_end_of_each_phase(stage1):
-    """The first phase has 2 steps and the refinement 3, at 0.3 of the rates; they fall over the last half of each."""
-    adam, kernels = stage1.settings.learning_rate, stage1.settings.small_scale.kernel_rate
-    shares = []
-    for step in range(5):
-        stage1.step(step)
-        prefix = "" if step < 2 else "refining_"
-        generating = stage1.optimizers[f"{prefix}network"].named
-        shares.append(
-            (generating["adam"].param_groups[0]["lr"] / adam, generating["muon"].param_groups[0]["lr"] / kernels)
-        )
-        judged = stage1.optimizers[f"{prefix}discriminator"].named["adam"].param_groups[0]["lr"] / adam
-        assert judged == pytest.approx(1.0 if step < 2 else training.REFINEMENT_RATE)
-    # cooldown_share: (steps - step) / (0.5 steps), at most 1
-    expected = [1, 1, 0.3, 0.3, 0.3 / 1.5]
-    assert [share[0] for share in shares] == pytest.approx(expected)
-    assert [share[1] for share in shares] == pytest.approx(expected)
 
 
 def total(values, weights):

@@ -85,12 +85,10 @@ def test_the_measured_sensitivity_is_that_of_the_observed_set_and_below_the_boun
     assert statement["laplace_scale"] == pytest.approx(brute / 6)
 
 
-def test_a_measured_sensitivity_needs_two_faces_and_an_observation(folder):
+def test_a_measured_sensitivity_needs_an_observation(folder):
     chosen = method(folder, sensitivity="measured")
     with pytest.raises(ProtocolError, match="observe"):
         chosen.anonymize(faces(), 0)
-    with pytest.raises(ParameterError, match="sensitivity: bound"):
-        chosen.observe([kit.faces(1)])
 
 
 def mechanism(epsilon=6.0, sensitivity=45.25, kind="bound", sampler="seeded"):
@@ -143,14 +141,6 @@ def test_noise_has_the_scale_sensitivity_over_epsilon(monkeypatch):
     assert (noise**4).mean() / noise.var() ** 2 == pytest.approx(6.0, rel=0.1)
 
 
-def test_smaller_epsilon_gives_a_lower_similarity_to_the_input():
-    clean = normalize(vectors(1)[0])
-    kept = [mechanism(epsilon=epsilon).perturb(clean, 3, "a") @ clean for epsilon in (1e6, 800, 80, 6)]
-    assert kept == sorted(kept, reverse=True)
-    assert kept[0] > 0.999
-    assert abs(kept[-1]) < 0.2
-
-
 def test_seeded_noise_depends_on_seed_and_picture_only():
     clean = vectors(1)[0]
     assert np.array_equal(mechanism().perturb(clean, 1, "a"), mechanism().perturb(clean, 1, "a"))
@@ -181,13 +171,8 @@ def test_the_statement_gives_epsilon_with_its_sensitivity_and_what_is_not_guaran
         mechanism(sampler=sampler, kind=kind).statement()
         for sampler, kind in [("seeded", "bound"), ("opendp", "measured"), ("opendp", "bound")]
     )
-    assert {key: bound[key] for key in ("epsilon", "sensitivity", "sensitivity_kind", "sampler")} == {
-        "epsilon": 6.0,
-        "sensitivity": 45.25,
-        "sensitivity_kind": "bound",
-        "sampler": "opendp",
-    }
-    assert bound["laplace_scale"] == pytest.approx(45.25 / 6)
+    stated = {"epsilon": 6.0, "sensitivity": 45.25, "sensitivity_kind": "bound", "sampler": "opendp"}
+    assert bound.items() >= (stated | {"laplace_scale": 45.25 / 6}).items()
     assert seeded["guarantee"].startswith("None")
     assert "faces of this set only" in measured["guarantee"]
     assert "any face" in bound["guarantee"]

@@ -134,18 +134,12 @@ def test_a_mapping_can_start_with_the_attributes_alone():
         IdentityMapping(2, 4, 3, hidden=5).start_at_attributes()
 
 
-def test_the_compensation_starts_by_changing_nothing_and_has_four_layers():
-    layer, vectors = IdentityCompensation(8, (5, 6, 7), residual=True), torch.randn(3, 8)
-    assert torch.equal(layer(vectors), vectors)
-    assert sum(isinstance(part, torch.nn.Linear) for part in layer.layers) == 4
-
-
-def test_the_published_compensation_is_an_mlp_alone():
+@pytest.mark.parametrize("residual", [False, True])
+def test_the_compensation_is_an_mlp_of_four_layers_and_a_residual_one_starts_by_changing_nothing(residual):
     torch.manual_seed(0)
-    layer, vectors = IdentityCompensation(8, (5, 6, 7), residual=False), torch.randn(3, 8)
-    expected = layer.layers(vectors * 8**0.5) / 8**0.5
-    torch.testing.assert_close(layer(vectors), expected)
-    assert layer(vectors).abs().max() > 0
+    layer, vectors = IdentityCompensation(8, (5, 6, 7), residual), torch.randn(3, 8)
+    torch.testing.assert_close(layer(vectors), vectors if residual else layer.layers(vectors * 8**0.5) / 8**0.5)
+    assert sum(isinstance(part, torch.nn.Linear) for part in layer.layers) == 4
 
 
 def test_the_parsing_term_is_the_norm_of_equation_20_or_its_square():

@@ -1,15 +1,13 @@
 """The room of the inpainters: regions, guides, the errors of a training, and the networks in their published size."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade.backbones.landmarks.training import mirrored_points_order
-from masquerade.core.errors import ParameterError, PictureError
-from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
+from masquerade.core.errors import ParameterError
+from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, Scenes, compute_differences, jitter_boxes
 from masquerade.methods.anonymousnet.training import StarGanCritic, StarGanGenerator
@@ -113,13 +111,6 @@ def test_boxes_are_jittered_by_at_most_their_share_and_stay_in_the_picture():
     assert len(np.unique(moved, axis=0)) > 20
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_region_of_nothing_or_everything_is_refused_by_name(share):
-    faces = Faces(np.zeros((1, 3, 8, 8), np.float32), pd.DataFrame({"id": ["p1"]}))
-    with pytest.raises(PictureError, match=r"p1: the face region covers (no pixel|the whole picture)"):
-        region.check_masks(faces, np.full((1, 8, 8), bool(share)))
-
-
 def scenes(drawn: float = 0.5) -> tuple[Scenes, torch.Tensor]:
     mask = torch.zeros(2, 1, 4, 4)
     mask[:, :, 1:3, 1:3] = 1
@@ -193,23 +184,6 @@ def test_pictures_that_are_not_wanted_are_not_compared():
     values = compute_differences(pasted, made, torch.tensor([True, False]))
     assert values["reconstruction"].item() == pytest.approx(0.5)
     assert compute_differences(pasted, made, torch.tensor([False, False]))["reconstruction"].item() == 0
-
-
-def test_drawing_keeps_the_pixels_outside_of_the_region():
-    images = np.random.default_rng(0).uniform(-1, 1, (1, 3, 8, 8)).astype(np.float32)
-    mask = np.zeros((1, 8, 8), bool)
-    mask[:, 2:5, 2:5] = True
-    made = region.paste(images, np.full_like(images, 3.0), mask)
-    assert (made[:, :, ~mask[0]] == images[:, :, ~mask[0]]).all()
-    assert (made[:, :, mask[0]] == 1).all()
-
-
-def test_mirrored_landmarks_mirror_the_keypoints():
-    points = face()
-    mirrored = points[:, mirrored_points_order().numpy()].copy()
-    mirrored[..., 0] = 63 - mirrored[..., 0]
-    there, back = region.select_keypoints(points, 64)[0], region.select_keypoints(mirrored, 64)[0]
-    np.testing.assert_allclose(back[[0, 2, 1, 4, 3], 0], 1 - there[:5, 0], atol=1e-6)
 
 
 def test_grid_target_says_where_the_center_of_the_box_is():

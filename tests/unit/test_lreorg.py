@@ -15,7 +15,7 @@ from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.latent.codes import Table
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.methods.lreorg import Keyword, training
+from masquerade.methods.lreorg import training
 from masquerade.methods.lreorg.method import LReOrg
 from masquerade.methods.lreorg.network import Vocabulary, measure_agreement, train_reader
 from masquerade.training import checkpoints
@@ -119,10 +119,8 @@ class TestTraining:
         assert read["features"] > max(0.8, untrained["features"])
 
     def test_half_of_the_faces_can_be_inverted_photographs(self, folder, caplog):
-        pictures = {}
         params = knobs(steps=4, faces=16, inverted=0.5)
-        LReOrg.train(params, job(folder, "inverted", picture=pictures.__setitem__))
-        assert next(iter(pictures.values())).shape == (6 * SIZE, 5 * SIZE, 3)
+        LReOrg.train(params, job(folder, "inverted"))
         space = LatentSpace(backbones(folder))
         archive, given = FaceArchive(folder / "faces.zip"), job(folder, "inverted")
         codes = training.invert_images(archive, space, 8, given)
@@ -144,10 +142,6 @@ class TestTraining:
             knobs(keywords={**KEYWORDS, "pose": {"condition": "pose", "template": "", "contents": []}})
         with pytest.raises(ValidationError, match="keywords must have 'identity'"):
             knobs(keywords={name: KEYWORDS[name] for name in ("gender", "age")})
-        with pytest.raises(ValidationError, match=r"a template with \$"):
-            Keyword(condition="age", template="a person", contents=["young", "old"])
-        with pytest.raises(ValidationError, match="reader_steps must be 1 or more"):
-            knobs({"pictures_every": 2, "reader_steps": 0})
 
     def test_content_probabilities_are_those_of_clip(self, folder):
         space = LatentSpace(backbones(folder))
@@ -210,10 +204,8 @@ class TestMethod:
         np.testing.assert_array_equal(views["draw.2"], built(folder, trained).anonymize(faces, seed))
         assert not np.array_equal(views["draw.1"], views["draw.2"])
         assert built(folder, trained, keep=[]).views(faces) == {}
-
-    def test_only_the_hidden_identity_is_drawn_again(self, folder, trained, faces):
-        views = built(folder, trained, hide=["gender"], keep=["identity", "age"]).views(faces)
-        assert set(views) == {"plus.identity"}
+        shown = built(folder, trained, hide=["gender"], keep=["identity", "age"])
+        assert set(shown.views(faces)) == {"plus.identity"}  # only a hidden identity is drawn again
 
     def test_statement_holds_budget_ranks_and_limits(self, folder, trained):
         statement = built(folder, trained, sampler="opendp").statement()
@@ -230,22 +222,9 @@ class TestMethod:
         ("changes", "message"),
         [
             ({"hide": ["religion"]}, "no keyword religion. There are: identity, gender, age, color"),
-            ({"further": {"age": KEYWORDS["age"]}}, "age is already a keyword of the training"),
             ({"further": {"hat": {"condition": "hat", "template": "", "contents": []}}, "hide": ["hat"]}, "hat cannot"),
         ],
     )
     def test_wrong_keywords_are_refused_with_a_reason(self, folder, trained, changes, message):
         with pytest.raises(ParameterError, match=message):
             built(folder, trained, **changes)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"hide": ["age"], "keep": ["age"]}, "age cannot be hidden and kept"),
-            ({"hide": [], "keep": []}, "hide must name a keyword"),
-            ({"hide": ["age", "age"], "keep": []}, "age is named twice"),
-        ],
-    )
-    def test_contradicting_variants_are_refused(self, changes, message):
-        with pytest.raises(ValidationError, match=message):
-            LReOrg.Variant(**{**VARIANT, **changes})

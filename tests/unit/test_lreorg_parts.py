@@ -35,14 +35,6 @@ class TestNetwork:
         torch.testing.assert_close(back, codes, rtol=1e-9, atol=1e-9)
         torch.testing.assert_close(lost, torch.zeros_like(lost), rtol=0, atol=1e-9 * size)
 
-    @settings(deadline=None, max_examples=20)
-    @given(st.integers(0, 10**6))
-    def test_backward_undoes_forward_in_single_precision(self, seed):
-        network = random_network(seed).float()
-        codes, condition = torch.randn(8, 5, 6), torch.randn(8, 4)
-        _, back = network.fuse(*network.disentangle(codes, condition), condition)
-        torch.testing.assert_close(back, codes, rtol=1e-4, atol=1e-4)
-
     def test_another_keyword_does_not_restore_the_codes(self):
         network, codes = random_network(0), torch.randn(4, 6).double()
         one, other = torch.randn(2, 4, 4).double()
@@ -136,18 +128,6 @@ class TestAnonymizers:
         centers = np.repeat(4 * draw.standard_normal((5, 8)), 20, axis=0)
         return (centers + 0.3 * draw.standard_normal((100, 8))).astype(np.float32)
 
-    def test_groups_are_as_tight_as_those_of_scikit_learn(self):
-        """The sum of squared distances to the centers, of 40 groups of directions that differ by a hundredth."""
-        from sklearn.cluster import KMeans
-
-        def spread(labels):
-            return sum(points[labels == group].var(0).sum() * (labels == group).sum() for group in range(40))
-
-        features = np.ones(32) + 0.01 * np.random.default_rng(0).standard_normal((800, 32))
-        points, groups = anonymizers.unit_directions(features), anonymizers.Groups(features, 40)
-        assert spread(groups.labels) < 1.01 * spread(KMeans(40, n_init=1, random_state=0).fit_predict(points))
-        np.testing.assert_array_equal(groups.labels, anonymizers.Groups(features, 40).labels)
-
     def test_every_group_has_a_member_even_if_faces_are_equal(self):
         groups = anonymizers.Groups(np.ones((20, 4), dtype=np.float32), 5)
         assert np.bincount(groups.labels, minlength=5).all()
@@ -214,15 +194,6 @@ class TestAnonymizers:
         one = anonymizers.FarthestContentAnonymizer.from_faces(features[:2], np.array([[0.75, 0.2], [0.25, 0.8]]))
         expected = [0.75 * features[0] + 0.25 * features[1], 0.2 * features[0] + 0.8 * features[1]]
         np.testing.assert_allclose(one.averages, expected, rtol=1e-6)
-
-    def test_noise_keeps_the_length_and_loses_the_direction(self, features):
-        mechanism = LaplaceMechanism(1.0, 2 * np.sqrt(8), "bound", "seeded")
-        made = anonymizers.LaplaceAnonymizer(mechanism, 3.0).anonymize(
-            features[:50, None], [str(n) for n in range(50)], 0
-        )
-        np.testing.assert_allclose(np.linalg.norm(made[:, 0], axis=1), 3.0, rtol=1e-5)
-        cosines = (anonymizers.unit_directions(made) * anonymizers.unit_directions(features[:50])).sum(1)
-        assert abs(cosines.mean()) < 0.3
 
     def test_noise_is_one_vector_for_all_layers_and_a_large_budget_keeps_the_mean(self, features):
         layered = np.stack([features[:6], features[6:12]], axis=1)

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from masquerade.core import discovery
-from masquerade.core.errors import ArchiveError, ParameterError, PictureError
-from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
+from masquerade.core.errors import ArchiveError, ParameterError
+from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, to_float, to_uint8
+from masquerade.faces import build
 from masquerade.methods import Resources, _region
 from masquerade.methods.gaussian_blur import resample_blocks
-from masquerade.methods.k_same import closest_people
 from masquerade.methods.pixelation import average_labels, label_squares, label_superpixels
 
 SIZE = 64
@@ -56,10 +56,6 @@ def test_only_the_region_changes(name, variant):
     assert not changed.any()
 
 
-def test_blackout_is_black():
-    assert (method("blackout").anonymize(faces(), 0)[:, :, 16:53, 20:45] == -1.0).all()
-
-
 def test_noise_has_the_given_standard_deviation():
     result = method("gaussian_noise", sigma=20.0).anonymize(faces(8, value=0.0), seed=3)
     noise = result[:, :, 16:53, 20:45] * 127.5
@@ -89,26 +85,9 @@ def test_resampling_keeps_the_mean_and_removes_the_detail():
     assert blurred.std() < 0.2 * region.std()
 
 
-@pytest.mark.parametrize("name", ["gaussian_blur", "pixelation"])
-def test_larger_size_hides_more(name):
-    kind = {"kind": "resample"} if name == "gaussian_blur" else {"clusters": "grid"}
-    given = faces()
-    gaps = [
-        np.abs(method(name, **kind, size=size).anonymize(given, 0) - given.images).mean() for size in (8.0, 16.0, 32.0)
-    ]
-    assert gaps == sorted(gaps)
-
-
 def test_too_small_size_is_refused():
     with pytest.raises(ParameterError, match=r"would hide nothing\. Take at least 8"):
         method("pixelation", clusters="grid", size=4.0).anonymize(faces(), 0)
-
-
-def test_error_for_unknown_landmarks_names_the_faces():
-    given = faces()
-    given.index["landmarks"] = [None, None]
-    with pytest.raises(PictureError, match="f0, f1: its 68 landmarks are not known"):
-        method("blackout").anonymize(given, 0)
 
 
 @pytest.fixture
@@ -131,12 +110,6 @@ def test_k_same_averages_the_nearest_people_once_each(gallery):
     assert result == pytest.approx(np.full_like(result, expected), abs=1e-5)
 
 
-def test_closest_people_of_hand_worked_distances():
-    distance = np.array([5.0, 1.0, 2.0, 0.5, 3.0])
-    people = np.array([0, 1, 1, 2, 0])
-    assert closest_people(distance, people, 3).tolist() == [3, 1, 4]
-
-
 def test_more_people_than_the_gallery_holds_are_refused(gallery):
     with pytest.raises(ParameterError, match="k = 5, but the gallery shows 4 people"):
         method("k_same", {"distance_size": 16}, gallery, k=5)
@@ -149,20 +122,14 @@ def test_method_without_its_gallery_is_refused(name):
         method(name, params, **variant).anonymize(faces(), 0)
 
 
-def test_random_identity_is_a_picture_of_the_gallery(gallery):
-    result = method("random_identity", resources=gallery).anonymize(faces(6), seed=2)
-    known = gallery.gallery.load("train").images
-    for picture in result:
-        assert (picture == known).all(axis=(1, 2, 3)).any()
-
-
-def test_random_identity_never_shows_the_same_person(gallery):
+def test_random_identity_is_a_picture_of_another_person_of_the_gallery(gallery):
     rows = gallery.gallery.select("train")
     members = gallery.gallery.load("train")
     for seed in range(4):
         result = method("random_identity", resources=gallery).anonymize(members, seed=seed)
         for picture, own in zip(result, rows["identity"], strict=True):
             same = (picture == members.images).all(axis=(1, 2, 3))
+            assert same.any()
             assert own not in set(rows["identity"][same])
 
 
@@ -175,10 +142,6 @@ def test_random_identity_never_shows_the_same_person(gallery):
     ],
 )
 def test_classical_restoration_lowers_the_error(tiny, tmp_path, name, variant):
-    from masquerade.core import discovery
-    from masquerade.core.images import FaceArchive, to_float, to_uint8
-    from masquerade.faces import build
-
     drawn_faces = discovery.load("faces", "synthetic_hq")(tiny.datasets["synthetic_hq"])
     build(drawn_faces, tmp_path / "faces.zip", 64, 0, tiny.people.model_dump())
     drawn = FaceArchive(tmp_path / "faces.zip").load("test")
