@@ -72,7 +72,7 @@ def test_chosen_attributes_are_as_close_to_the_population_as_asked(closeness):
     known = torch.tensor([[False, False], [True, False], [True, True]])
     method = AnonymousNet.__new__(AnonymousNet)
     method.variant = SimpleNamespace(closeness=closeness)
-    method._population = SimpleNamespace(labels=known, counts=torch.tensor([10, 60, 30]))
+    method._population = {"labels": known, "counts": torch.tensor([10, 60, 30])}
     own = np.repeat([[False, True]], 3000, axis=0)  # a label that the population lacks
     chosen = method.choose_labels(own, [str(number) for number in range(len(own))], 7)
     shares = [(chosen == label.numpy()).all(axis=1).mean() for label in known]

@@ -11,7 +11,7 @@ from torch.nn.functional import leaky_relu, normalize
 from masquerade.core.images import to_float
 from masquerade.judges.pixels import Pixels
 from masquerade.methods.ifadit import FlowSettings, IfaditSettings, IfaditSmallScale, losses
-from masquerade.methods.ifadit.losses import blur_mask, refine, round_to_8_bits, soft_mask
+from masquerade.methods.ifadit.losses import blur_mask, refine, soft_mask
 from masquerade.methods.ifadit.network import (
     IdentityCompensation,
     SecureCouplingBlock,
@@ -22,6 +22,7 @@ from masquerade.methods.ifadit.network import (
 )
 from masquerade.methods.ifadit.training import draw_pairs, project_to_visible
 from masquerade.networks.identity_mapping import IdentityMapping
+from masquerade.networks.inputs import round_to_8_bits
 from masquerade.networks.stylegan2 import Generator
 
 WIDTH, STYLE = 512, 24

@@ -152,12 +152,6 @@ class ExponentialMechanism:
         """2 Delta u / epsilon: the scale of the Gumbel noise."""
         return 2 * self.sensitivity / self.epsilon
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """(J,) scores -> (J,) probabilities."""
-        from scipy.special import softmax
-
-        return softmax(np.asarray(scores, dtype=np.float64) / self.scale)
-
     def choose(self, scores: np.ndarray, seed: int, name: str) -> int:
         """An index of ``scores`` (J,). ``seeded`` choices depend on ``seed`` and ``name``; ``opendp`` ignores both."""
         scores = np.asarray(scores, dtype=np.float64)

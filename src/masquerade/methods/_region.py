@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+from PIL import Image
 
 from masquerade.core.annotations import compute_boxes
 from masquerade.core.errors import ParameterError, PictureError
@@ -51,6 +52,14 @@ def in_pixels(size: float, images: np.ndarray, at_least: float = 0.0) -> float:
             f"{images.shape[-1]}-pixel pictures and would hide nothing. Take at least {at_least / scale:g}."
         )
     return size * scale
+
+
+def resample(picture: np.ndarray, block: float, enlarging: Image.Resampling) -> np.ndarray:
+    """The picture, float32 (3, H, W), as one sample for each ``block`` x ``block`` pixels, enlarged again."""
+    height, width = picture.shape[-2:]
+    small = (max(1, round(width / block)), max(1, round(height / block)))
+    planes = [Image.fromarray(plane).resize(small, Image.Resampling.BOX) for plane in picture]
+    return np.stack([np.asarray(plane.resize((width, height), enlarging)) for plane in planes])
 
 
 def _refuse(faces: Faces, unusable: Any, reason: str) -> None:

@@ -65,11 +65,8 @@ class GaussianBlur(Method):
 
 def resample_blocks(region: np.ndarray, block: float) -> np.ndarray:
     """The region, float32 (3, h, w), reduced to one sample for each ``block`` x ``block`` pixels and enlarged."""
-    height, width = region.shape[-2:]
-    small = (max(1, round(width / block)), max(1, round(height / block)))
-    box, cubic = Image.Resampling.BOX, Image.Resampling.BICUBIC
-    planes = [Image.fromarray(plane).resize(small, box).resize((width, height), cubic) for plane in region]
-    return np.clip(np.stack([np.asarray(plane) for plane in planes]), -1.0, 1.0)  # the bicubic kernel overshoots
+    # the bicubic kernel overshoots
+    return np.clip(_region.resample(region, block, Image.Resampling.BICUBIC), -1.0, 1.0)
 
 
 def filter_gaussian(region: np.ndarray, sigma: float) -> np.ndarray:

@@ -46,13 +46,8 @@ class GaussianNoise(Method):
         from skimage.restoration import denoise_nl_means
 
         sigma = self.variant.sigma / 127.5
-        return (
-            np.stack(
-                [
-                    denoise_nl_means(image, 5, 6, h=0.8 * sigma, sigma=sigma, fast_mode=True, channel_axis=0)
-                    for image in images
-                ]
-            )
-            .clip(-1, 1)
-            .astype(np.float32)
-        )
+        restored = [
+            denoise_nl_means(image, 5, 6, h=0.8 * sigma, sigma=sigma, fast_mode=True, channel_axis=0)
+            for image in images
+        ]
+        return np.stack(restored).clip(-1, 1).astype(np.float32)

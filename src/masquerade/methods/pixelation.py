@@ -48,17 +48,7 @@ class Pixelation(Method):
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Bilinear interpolation between the means of the blocks, over the whole picture (cao21, Table 4)."""
         side = _region.in_pixels(self.variant.size, images)
-        return np.stack([interpolate(image, side) for image in images])
-
-
-def interpolate(picture: np.ndarray, side: float) -> np.ndarray:
-    """The picture, float32 (3, H, W), as one sample for each ``side`` x ``side`` pixels, enlarged bilinearly."""
-    height, width = picture.shape[-2:]
-    small = (max(1, round(width / side)), max(1, round(height / side)))
-    box, linear = Image.Resampling.BOX, Image.Resampling.BILINEAR
-    return np.stack(
-        [np.asarray(Image.fromarray(plane).resize(small, box).resize((width, height), linear)) for plane in picture]
-    )
+        return np.stack([_region.resample(image, side, Image.Resampling.BILINEAR) for image in images])
 
 
 def label_squares(region: np.ndarray, side: float) -> np.ndarray:

@@ -7,10 +7,11 @@ published code.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -22,6 +23,16 @@ from masquerade.networks.inputs import prepare_gradients
 from masquerade.networks.stylegan2_layers import ActivatedLinear, EqualLinear, LowPass, activate
 
 GROUP = 4  # largest number of pictures over which the deviation is computed
+
+
+def gradient_penalty(
+    score: Callable[[Tensor], Tensor], real: Tensor, fake: Tensor, draw: np.random.Generator
+) -> Tensor:
+    """(|grad D(mixture)| - 1)^2 of random mixtures of real and generated images (Gulrajani et al. 2017, Eq. 3)."""
+    share = torch.from_numpy(draw.random((len(real), 1, 1, 1), dtype=np.float32)).to(real)
+    mixed = torch.lerp(real, fake, share).requires_grad_(True)
+    slope = torch.autograd.grad(score(mixed).sum(), mixed, create_graph=True)[0]  # (batch, 3, S, S)
+    return (slope.flatten(1).norm(dim=1) - 1).square().mean()
 
 
 class EqualConv2d(nn.Module):

@@ -144,6 +144,12 @@ def to_pixels(images: np.ndarray, side: int) -> list[np.ndarray]:
     return [cv2.resize(picture, (side, side), interpolation=flag) for picture in pictures]
 
 
+def round_to_8_bits(images: "torch.Tensor") -> "torch.Tensor":
+    """Images clipped to [-1, 1] and rounded to 8 bits, as their files hold them, with the gradient without rounding."""
+    clipped = images.clamp(-1, 1)
+    return clipped + (((clipped + 1) * 127.5).round() / 127.5 - 1 - clipped).detach()
+
+
 def to_tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple[float, ...]) -> "torch.Tensor":
     """float32 (N, 3, H, W) in [-1, 1] -> tensor (N, 3, side, side) of ([0, 1] image - mean) / std, RGB, on the CPU.
 

@@ -17,6 +17,8 @@ from masquerade.core.weight_names import WeightsName
 
 Weight = Annotated[float, Field(ge=0)]
 """The weight of a loss."""
+Width = Annotated[int, Field(ge=4)]
+"""The channels of a layer."""
 Betas = tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
 """beta 1 and beta 2 of Adam."""
 

@@ -13,8 +13,6 @@ from masquerade.backbones.inversion import RefinementSettings
 from masquerade.core.settings import Settings, SmallScale
 from masquerade.training.settings import AdversarialUpdates, Weight
 
-Width = Annotated[int, Field(ge=4)]
-
 
 class LossSettings(Settings):
     """The weights of the losses that all inpainters have."""

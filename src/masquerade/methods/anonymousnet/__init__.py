@@ -10,9 +10,7 @@ from pydantic import Field, model_validator
 
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.settings import Settings, SmallScale
-from masquerade.training.settings import AdversarialUpdates, Updates, Weight
-
-Width = Annotated[int, Field(ge=4)]
+from masquerade.training.settings import AdversarialUpdates, Updates, Weight, Width
 
 
 class EstimatorSettings(Updates):

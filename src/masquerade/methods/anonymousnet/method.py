@@ -52,8 +52,6 @@ class AnonymousNet(Method):
     variant: Variant
 
     def __init__(self, params: AnonymousNetSettings, variant: Variant, resources: Resources):
-        import torch
-
         from masquerade.methods.anonymousnet import training
         from masquerade.networks.inputs import place
         from masquerade.training.checkpoints import Saved
@@ -61,15 +59,9 @@ class AnonymousNet(Method):
         super().__init__(params, variant, resources)
         saved = Saved(self.checkpoint)
         self._size, self._chosen = saved.metadata["size"], training.select_columns(params)
-        shape = (saved.metadata["labels"], len(self._chosen))
-        population = training.Population(
-            torch.zeros(shape, dtype=torch.bool),
-            torch.zeros(shape[:1], dtype=torch.int64),
-            torch.zeros(3, *[self._size] * 2),
-        )
         self._estimator = place(saved.frozen("estimator", training.build_estimator(params)))
         self._network = place(saved.frozen("network", training.build_generator(params)))
-        self._population = saved.frozen("population", population)
+        self._population = saved.tensors["population"]
 
     @classmethod
     def train(cls, params: AnonymousNetSettings, job: TrainingJob) -> None:
@@ -88,17 +80,17 @@ class AnonymousNet(Method):
         wanted = torch.from_numpy(self.choose_labels(own.numpy(), faces.ids, seed)).float()
         made = apply_in_batches(self._network, BATCH, faces.images, wanted)
         if self.variant.perturbation:
-            made = (made + self._population.perturbation).clamp(-1, 1)
+            made = (made + self._population["perturbation"]).clamp(-1, 1)
         return made.numpy()
 
     def choose_labels(self, own: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
         """Stage II: the labels to draw, bool (N, selected), from the estimated ones and the ids of the pictures."""
-        known, counts = self._population.labels.numpy(), self._population.counts.numpy()
+        label_sets, counts = (self._population[name].numpy() for name in ("labels", "counts"))
         chosen = own.copy()
         for row, name in enumerate(names):
             draw = seeding.make_generator(seed, "anonymousnet", name)
             if draw.random() >= self.variant.closeness:
-                chosen[row] = known[draw.choice(len(known), p=counts / counts.sum())]
+                chosen[row] = label_sets[draw.choice(len(label_sets), p=counts / counts.sum())]
         return chosen
 
     def statement(self) -> dict[str, object]:

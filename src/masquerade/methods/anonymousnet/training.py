@@ -18,6 +18,8 @@ from masquerade.core import seeding
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.images import to_float
 from masquerade.methods.anonymousnet import AnonymousNetSettings
+from masquerade.methods.latent.codes import Table
+from masquerade.networks.discriminators import gradient_penalty
 from masquerade.networks.inputs import device
 from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -202,10 +204,7 @@ class AnonymousNetTask:
         loss = loss + weights.classification * functional.binary_cross_entropy_with_logits(logits, own)  # Eq. 2
         if weights.gradient_penalty and step % settings.small_scale.penalty_every == 0:
             draw = seeding.make_generator(self.seed, "penalty", step)
-            share = torch.from_numpy(draw.random((len(images), 1, 1, 1), dtype=np.float32)).to(images)
-            mixed = torch.lerp(images, drawn, share).requires_grad_(True)
-            slope = torch.autograd.grad(self.critic(mixed)[0].sum(), mixed, create_graph=True)[0]
-            penalty = (slope.flatten(1).norm(dim=1) - 1).square().mean()  # Eq. 7
+            penalty = gradient_penalty(lambda mixed: self.critic(mixed)[0], images, drawn, draw)  # Eq. 7
             loss = loss + weights.gradient_penalty * settings.small_scale.penalty_every * penalty
         self.optimizers["critic"].descend(loss, 1.0)
         return loss.detach()
@@ -243,24 +242,6 @@ def build_generator(settings: AnonymousNetSettings) -> StarGanGenerator:
     return StarGanGenerator(len(settings.selected), **dict(settings.generator), reach=small.reach, scaled=small.scaled)
 
 
-class Population(nn.Module):
-    """What a checkpoint keeps beside the networks: labels of the people of the training, and the perturbation.
-
-    ``labels`` bool (K, selected): each label that occurs; ``counts`` int64 (K,): its pictures; ``perturbation``
-    (3, S, S).
-    """
-
-    labels: Tensor
-    counts: Tensor
-    perturbation: Tensor
-
-    def __init__(self, labels: Tensor, counts: Tensor, perturbation: Tensor):
-        super().__init__()
-        self.register_buffer("labels", labels)
-        self.register_buffer("counts", counts)
-        self.register_buffer("perturbation", perturbation)
-
-
 def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     """Train stages I, III and IV on the people of the job and write ``job.checkpoint``."""
     training = Training(job, settings)
@@ -273,10 +254,11 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     training.fit(task, first + settings.steps, lambda: draw_samples(network, sources, len(task.chosen)), first=first)
     perturbation = search_perturbation(loaded("identity", job.backbones), pictures, settings, job.seed)
     population = np.unique(labels[:, task.chosen], axis=0, return_counts=True)
-    known, counts = (torch.from_numpy(array) for array in population)
-    kept = Population(known, counts, perturbation)
-    modules = {"estimator": task.estimator, "network": network, "population": kept}
-    training.save(modules, {"size": pictures.shape[1], "labels": len(known)})
+    label_sets, counts = (torch.from_numpy(array) for array in population)
+    # bool (K, selected): each label that occurs; int64 (K,): its images; (3, S, S): the perturbation
+    columns = {"labels": label_sets, "counts": counts, "perturbation": perturbation}
+    modules = {"estimator": task.estimator, "network": network, "population": Table(columns)}
+    training.save(modules, {"size": pictures.shape[1], "labels": len(label_sets)})
 
 
 def search_perturbation(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetSettings, seed: int) -> Tensor:

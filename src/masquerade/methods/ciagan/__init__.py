@@ -9,7 +9,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-from masquerade.methods._inpainting import InpaintingSettings, InpaintingSmallScale, LossSettings, Weight, Width
+from masquerade.methods._inpainting import InpaintingSettings, InpaintingSmallScale, LossSettings
+from masquerade.training.settings import Weight, Width
 
 BOTTOM = 4  # side in pixels of the coarsest maps
 

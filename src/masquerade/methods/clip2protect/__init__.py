@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masquerade.core.settings import Settings
-
-Weight = Annotated[float, Field(ge=0)]
+from masquerade.training.settings import Weight
 
 
 class CLIP2ProtectSettings(Settings):

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masquerade.methods._inpainting import InpaintingSettings, InpaintingSmallScale, LossSettings, Width
+from masquerade.methods._inpainting import InpaintingSettings, InpaintingSmallScale, LossSettings
+from masquerade.training.settings import Width
 
 
 class DeepPrivacyLosses(LossSettings):

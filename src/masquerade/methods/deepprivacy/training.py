@@ -19,6 +19,7 @@ from masquerade.core.errors import CheckpointError
 from masquerade.methods._inpainting import region, training
 from masquerade.methods._inpainting.training import InpaintingTask, People, Scenes
 from masquerade.methods.deepprivacy import DeepPrivacySettings
+from masquerade.networks.discriminators import gradient_penalty
 from masquerade.networks.inputs import device
 from masquerade.networks.stylegan2_layers import PixelNorm
 from masquerade.training import weight_files
@@ -222,10 +223,8 @@ class DeepPrivacyTask(InpaintingTask):
 
     def __init__(self, settings: DeepPrivacySettings, people: People, seed: int):
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
-        network, critic = (
-            build_generator(settings).to(device()),
-            InpaintingCritic(settings.widths, settings.pose).to(device()),
-        )
+        network = build_generator(settings).to(device())
+        critic = InpaintingCritic(settings.widths, settings.pose).to(device())
         super().__init__(settings, network, critic, people, seed)
 
     def build_guide(self, landmarks: np.ndarray) -> np.ndarray:
@@ -249,16 +248,9 @@ class DeepPrivacyTask(InpaintingTask):
         loss = fake.mean() - real.mean() + weights.drift * real.square().mean()
         if self.penalizes(step):
             draw = seeding.make_generator(self.seed, "penalty", step)
-            penalty = self._gradient_penalty(scenes, pasted, draw)
+            penalty = gradient_penalty(lambda mixed: self.scores(mixed, scenes), scenes.images, pasted, draw)
             loss = loss + weights.gradient_penalty * self.settings.small_scale.penalty_every * penalty
         return loss
-
-    def _gradient_penalty(self, scenes: Scenes, pasted: Tensor, draw: np.random.Generator) -> Tensor:
-        """(|grad D(mixture)| - 1)^2 of mixtures of real and drawn pictures (Gulrajani et al. 2017, Eq. 3)."""
-        share = torch.from_numpy(draw.random((len(pasted), 1, 1, 1), dtype=np.float32)).to(pasted)
-        mixed = torch.lerp(scenes.images, pasted, share).requires_grad_(True)
-        slope = torch.autograd.grad(self.scores(mixed, scenes).sum(), mixed, create_graph=True)[0]
-        return (slope.flatten(1).norm(dim=1) - 1).square().mean()
 
 
 def train(settings: DeepPrivacySettings, job: TrainingJob) -> None:

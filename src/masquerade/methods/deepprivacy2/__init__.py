@@ -9,7 +9,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-from masquerade.methods._inpainting import InpaintingSettings, LossSettings, Weight, Width
+from masquerade.methods._inpainting import InpaintingSettings, LossSettings
+from masquerade.training.settings import Weight, Width
 
 
 class GeneratorSettings(Settings):

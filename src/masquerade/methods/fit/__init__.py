@@ -9,9 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.core.settings import Settings, SmallScale
-from masquerade.training.settings import AdversarialUpdates, Weight
-
-Width = Annotated[int, Field(ge=4)]
+from masquerade.training.settings import AdversarialUpdates, Weight, Width
 
 
 class DiscriminatorSettings(Settings):

@@ -21,6 +21,7 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods.fit import BITS, GROUP, FitSettings, draw_passwords, encode_bits, group_bits
 from masquerade.networks.deterministic import ReflectedConv2d
+from masquerade.networks.inputs import round_to_8_bits
 from masquerade.networks.patchgan import MultiScale
 from masquerade.training import distributed
 from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
@@ -267,6 +268,7 @@ class TransformerTask:
         """The pictures under passwords of several kinds, in one pass."""
         bits = np.concatenate([encode_bits(numbers[name]) for name in names])
         drawn = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(bits).to(self.device))
+        # Recovery starts from a saved image, so what the network hides in the image must survive the rounding.
         return dict(zip(names, round_to_8_bits(drawn).chunk(len(names)), strict=True))
 
     def _update_discriminators(self, images: Tensor, made: dict[str, Tensor]) -> Tensor:
@@ -329,15 +331,6 @@ def build_transformer(settings: FitSettings) -> IdentityTransformer:
     """The network with the widths of ``settings``."""
     shape = settings.width, settings.halvings, settings.blocks, settings.small_scale.reach
     return IdentityTransformer(BITS, *shape)
-
-
-def round_to_8_bits(drawn: Tensor) -> Tensor:
-    """Pictures rounded to 8 bits; the gradient is that of pictures without rounding.
-
-    Recovery starts from a saved picture, so what the network hides in the picture must survive the rounding.
-    """
-    saved = ((drawn.detach() + 1) * 127.5).round() / 127.5 - 1
-    return drawn + (saved - drawn.detach())
 
 
 def train(settings: FitSettings, job: TrainingJob) -> None:

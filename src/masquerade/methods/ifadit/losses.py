@@ -45,12 +45,6 @@ def refine(drawn: Tensor, background: Tensor, mask: Tensor) -> Tensor:
     return mask * drawn + (1 - mask) * background
 
 
-def round_to_8_bits(images: Tensor) -> Tensor:
-    """Images clipped to [-1, 1] and rounded to 8 bits, with the gradient of images without rounding."""
-    clipped = images.clamp(-1, 1)
-    return clipped + ((clipped.detach() + 1).mul(127.5).round().div(127.5) - 1 - clipped.detach())
-
-
 def structural_similarity(drawn: Tensor, target: Tensor) -> Tensor:
     """SSIM (Wang et al. 2004, Eq. 13), (N,) in [-1, 1]: the mean over channels and pixels whose window is inside."""
     drawn, target = (drawn + 1) / 2, (target + 1) / 2  # SSIM is defined for brightness from 0 on

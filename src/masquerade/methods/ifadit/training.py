@@ -23,8 +23,9 @@ from masquerade.core.images import to_float
 from masquerade.methods._disentanglement.training import read_images
 from masquerade.methods.ifadit import IfaditSettings, ImageWeights, losses
 from masquerade.methods.ifadit.frozen import NEEDS, Batch, FrozenNetworks, TrainingImages, list_tied_backbones
-from masquerade.methods.ifadit.losses import refine, round_to_8_bits
+from masquerade.methods.ifadit.losses import refine
 from masquerade.methods.ifadit.network import Disentangler, Span, Transform, draw_secrets, map_secrets
+from masquerade.networks.inputs import round_to_8_bits
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Optimizers, cooldown_share

@@ -8,9 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from masquerade.training.settings import Averaged, KernelUpdates
-
-Width = Annotated[int, Field(ge=4)]
+from masquerade.training.settings import Averaged, KernelUpdates, Width
 
 
 class PhaseSettings(KernelUpdates):

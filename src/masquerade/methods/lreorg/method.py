@@ -67,14 +67,12 @@ class LReOrg(Method):
 
         @model_validator(mode="after")
         def _different_keywords(self) -> Self:
-            both = [name for name in self.hide if name in self.keep]
-            if both:
-                raise ValueError(f"{', '.join(both)} cannot be hidden and kept at once; name each in one list")
+            names = self.hide + self.keep
             if not self.hide:
                 raise ValueError("hide must name a keyword, because else the face does not change")
-            twice = sorted({name for name in [*self.hide, *self.keep] if (self.hide + self.keep).count(name) > 1})
+            twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise ValueError(f"{', '.join(twice)} is named twice; name it once")
+                raise ValueError(f"{', '.join(twice)} is named twice; name it once, as hidden or as kept")
             return self
 
     params: LReOrgSettings

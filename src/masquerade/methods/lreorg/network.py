@@ -205,13 +205,3 @@ def train_reader(codes: Tensor, identities: Tensor, features: Tensor, steps: int
         loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (predicted - features[rows]).square().mean() / spread
         optimizers.descend(loss, cooldown_share(step, steps, READER_COOLDOWN))
     return reader.requires_grad_(False)
-
-
-@torch.no_grad()
-def measure_agreement(reader: Reader, codes: Tensor, identities: Tensor, features: Tensor) -> dict[str, float]:
-    """Mean cosines of the predictions and the known identities and features, -1 .. 1."""
-    vectors, predicted = reader(codes)
-    return {
-        "identity": functional.cosine_similarity(vectors, identities).mean().item(),
-        "features": functional.cosine_similarity(predicted, features).mean().item(),
-    }

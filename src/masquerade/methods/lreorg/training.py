@@ -20,7 +20,7 @@ from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods.latent.codes import has_diverged
 from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.methods.lreorg import IDENTITY, LReOrgSettings
-from masquerade.methods.lreorg.network import CDFNet, Vocabulary, measure_agreement, train_reader
+from masquerade.methods.lreorg.network import CDFNet, Vocabulary, train_reader
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
@@ -124,7 +124,6 @@ class SwapTask:
         if settings.small_scale.pictures_every > 1:
             faces = self.codes.flatten(1), self.identities, self.features
             self.reader = train_reader(*faces, settings.small_scale.reader_steps, seed)
-            logger.info("mean cosines of the reader: %s", measure_agreement(self.reader, *faces))
         self.optimizers = {"network": Optimizers(self.modules, settings.learning_rate, settings.betas)}
 
     @torch.no_grad()

@@ -17,7 +17,7 @@ from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import RiddleSettings
 from masquerade.methods.riddle.network import LatentEncryptor
 from masquerade.networks import deterministic
-from masquerade.networks.inputs import apply_in_batches, place
+from masquerade.networks.inputs import apply_in_batches, place, round_to_8_bits
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Muon, cooldown_share, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -89,12 +89,6 @@ def layout_loss(made: Tensor, target: Tensor) -> Tensor:
 def distribution_loss(made: Tensor, real: Tensor) -> Tensor:
     """Energy distance of codes (N, K) and (M, K), divided by sqrt(K); 0 for equal distributions."""
     return energy_distance(made, real) / made.shape[1] ** 0.5
-
-
-def round_to_8_bits(images: Tensor) -> Tensor:
-    """Pictures clipped to [-1, 1] and rounded to 8 bits, as a PNG holds them; the gradient is that without rounding."""
-    clipped = images.clamp(-1, 1)
-    return clipped + (((clipped + 1) * 127.5).round() / 127.5 - 1 - clipped).detach()
 
 
 EVERY, SHARE = 6, 0.5  # fast steps for each slow step, and the length of a slow step: Zhang et al. 2019, section 3
