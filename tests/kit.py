@@ -101,6 +101,17 @@ def discs(count: int = 12) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(pictures), np.stack(masks)
 
 
+def landmarks(size: int = 64) -> np.ndarray:
+    """68 points of a plain face in the middle of a picture, float32 (1, 68, 2)."""
+    along = np.linspace(0, np.pi, 17)
+    points = np.full((68, 2), size / 2)
+    points[:17] = np.stack([size / 2 - size / 4 * np.cos(along), size / 2 + size / 4 * np.sin(along)], axis=1)
+    points[17:27] = np.stack([np.linspace(size / 3, 2 * size / 3, 10), np.full(10, size * 0.4)], axis=1)
+    points[36:42], points[42:48] = (size * 0.4, size * 0.45), (size * 0.6, size * 0.45)
+    points[60:68] = np.stack([np.linspace(size * 0.45, size * 0.55, 8), np.full(8, size * 0.65)], axis=1)
+    return points[None].astype(np.float32)
+
+
 def faces(count: int = 3, size: int = SIZE) -> Faces:
     """Faces of noise."""
     images = np.random.default_rng(9).uniform(-1, 1, (count, 3, size, size)).astype(np.float32)

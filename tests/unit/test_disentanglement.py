@@ -1,4 +1,4 @@
-"""The network, the losses and the training of Stage I, against values by hand and the published sizes."""
+"""Stage I: network, losses and training, by hand and at the published sizes, and Stage I between frozen networks."""
 
 import dataclasses
 from functools import partial
@@ -9,10 +9,17 @@ import torch
 from torch import nn
 
 import kit
-from masquerade.core.errors import ParameterError
+from masquerade.backbones import loaded
+from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError, ParameterError
+from masquerade.core.images import FaceArchive
+from masquerade.methods import Resources
 from masquerade.methods._disentanglement import DisentanglementSettings, training
-from masquerade.methods._disentanglement.network import AAD, AttributeEncoder
+from masquerade.methods._disentanglement.network import AAD, AttributeEncoder, LatentDisentanglement
+from masquerade.methods.latent import codes
+from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.inputs import apply_in_batches
+from masquerade.params import loading
 from masquerade.training import checkpoints, loop
 
 PIXELS = {"width": 4, "depth": 2, "scales": 2}
@@ -235,3 +242,82 @@ def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkey
 def test_pictures_of_another_size_are_refused_with_what_to_change(identity, job):
     with pytest.raises(ParameterError, match="encoder_widths"):
         training.train(settings(encoder_widths=[4, 4, 4], generator_widths=[8, 8, 4, 4]), job(), {"identity": identity})
+
+
+METHOD = discovery.load("methods", "identitydp")
+MINI = loading.load(scale="mini").methods["identitydp"].params
+PARAMS = MINI.model_copy(
+    update=MINI.model_validate(
+        MINI.model_dump()
+        | {
+            "steps": 3, "batch": 4, "same_pairs": 0.25, "samples_every": 3,
+            "small_scale": {"latent_hidden": 32, "span": 8, "noised": 0.5},
+            "losses": {"adversarial": 0.0, "attributes": 10.0, "identity": 5.0, "reconstruction": 10.0},
+        }
+    ).__dict__
+)  # fmt: skip
+NEEDS = ("identity", "generator", "inversion")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Small networks with random weights, an archive, and a trained checkpoint."""
+    folder = tmp_path_factory.mktemp("latent")
+    paths = kit.networks(folder)
+    kit.archive(folder / "faces.zip", kit.noise(14), rows=[{}] * 10 + [{"split": "test"}] * 4, size=kit.SIZE)
+    backbones = {role: paths[role] for role in NEEDS}
+    METHOD.train(PARAMS, kit.job(folder, "identitydp", backbones))
+    return folder, paths
+
+
+def method(world, latents=None):
+    folder, paths = world
+    variant = METHOD.Variant(epsilon=6.0, sensitivity="bound", sampler="seeded")
+    return METHOD(PARAMS, variant, Resources(folder / "identitydp.safetensors", paths, latents=latents))
+
+
+def test_it_needs_generator_and_inversion_and_the_published_one_neither():
+    assert (METHOD.list_backbones(PARAMS), METHOD.list_backbones(MINI)) == (NEEDS, ("identity",))
+    cao = discovery.load("methods", "cao21")
+    assert cao.list_backbones(PARAMS) == NEEDS
+
+
+def test_it_starts_as_the_inversion_whatever_the_identity(world):
+    frozen = {role: loaded(role, world[1]) for role in NEEDS}
+    network = LatentDisentanglement(PARAMS, frozen["generator"], frozen["inversion"])
+    images = torch.from_numpy(FaceArchive(world[0] / "faces.zip").load("test").images)
+    with torch.no_grad():
+        expected = frozen["generator"].synthesize(frozen["inversion"](images))
+        torch.testing.assert_close(network(torch.randn(4, 512), images), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_the_mapping_alone_learns_and_the_loss_of_identities_falls(world):
+    folder, paths = world
+    curve = kit.Curve()
+    longer = PARAMS.model_copy(update={"steps": 40, "learning_rate": 0.01})
+    METHOD.train(longer, kit.job(folder, "longer", {role: paths[role] for role in NEEDS}, log=curve))
+    tensors, metadata = checkpoints.load_checkpoint(folder / "longer.safetensors")
+    assert {name.partition(".")[0] for name in tensors["network"]} == {"mapping", "basis"}
+    assert set(NEEDS) <= metadata.keys()
+    assert "adversarial" not in curve[0]
+    identities = curve.of("identity")
+    assert np.mean(identities[-3:]) < identities[0]
+
+
+def test_codes_that_the_pipeline_has_are_taken(world, monkeypatch):
+    folder, paths = world
+    codes.write_codes(LatentSpace(paths), FaceArchive(folder / "faces.zip"), folder / "codes.safetensors")
+    faces = FaceArchive(folder / "faces.zip").load("test")
+    computed = method(world).anonymize(faces, seed=0)
+    chosen = method(world, folder / "codes.safetensors")
+    monkeypatch.setattr(LatentSpace, "invert", lambda *_: pytest.fail("it was inverted again"))
+    np.testing.assert_allclose(chosen.anonymize(faces, seed=0), computed, atol=1e-4)
+
+
+def test_a_checkpoint_of_another_generator_is_refused(world, tmp_path):
+    folder, paths = world
+    other = kit.networks(tmp_path, architecture=kit.ARCHITECTURE | {"mapping": 1})
+    variant = METHOD.Variant(epsilon=6.0, sensitivity="bound", sampler="seeded")
+    mixed = {**other, "identity": paths["identity"]}
+    with pytest.raises(CheckpointError, match="generator"):
+        METHOD(PARAMS, variant, Resources(folder / "identitydp.safetensors", mixed))

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 import kit
 from masquerade.backbones.generator import training as _generator
@@ -17,6 +18,7 @@ from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.stylegan2 import layers_like
+from masquerade.networks.w_space import PNSpace
 from masquerade.papers import reference
 from masquerade.params import loading
 from masquerade.pipeline import anonymization
@@ -312,3 +314,32 @@ def test_the_row_that_its_author_calls_attributes_alone_runs_the_attribute_loss_
     (row,) = [row for row in reference.load(root / "reference/falco/table1.yaml").rows if "ID+attributes" in row.title]
     variant = loading.load(root, "paper").methods["falco"].variants[row.variant]
     assert variant.identity == 0 < variant.attributes
+
+
+@pytest.fixture
+def random_codes():
+    draw = torch.Generator().manual_seed(0)
+    mixed = torch.randn(4000, 6, generator=draw) @ torch.randn(6, 6, generator=draw) + 1
+    return functional.leaky_relu(mixed, 0.2)  # as a mapping ends
+
+
+def test_coordinates_are_standard_normal(random_codes):
+    coordinates = PNSpace(random_codes)(random_codes)
+    torch.testing.assert_close(coordinates.mean(0), torch.zeros(6), atol=1e-3, rtol=0)
+    torch.testing.assert_close(coordinates.T.cov(), torch.eye(6), atol=1e-3, rtol=0)
+
+
+def test_a_step_that_no_random_face_takes_is_far(random_codes):
+    """A direction in which random codes do not vary at all counts as one of a hundredth of the largest deviation."""
+    flat = torch.cat([random_codes, torch.zeros(len(random_codes), 1)], 1)
+    space = PNSpace(flat)
+    step = torch.zeros(7)
+    step[6] = 0.1
+    largest = torch.linalg.eigvalsh(functional.leaky_relu(random_codes, 5.0).T.cov().double())[-1].sqrt().item()
+    moved = (space(step) - space(torch.zeros(7))).norm()
+    assert moved.item() == pytest.approx(0.1 / (0.01 * largest), rel=0.2)
+
+
+def test_codes_of_each_layer_are_measured_alike(random_codes):
+    space, several = PNSpace(random_codes), random_codes[:10].view(5, 2, 6)
+    torch.testing.assert_close(space(several), space(random_codes[:10]).view(5, 2, 6))

@@ -1,14 +1,21 @@
-"""The room of the inpainters: regions, guides, the errors of a training, and the networks in their published size."""
+"""The inpainters: regions, guides, errors, published sizes, and the frozen generator of faces in place of their networks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade.core.errors import ParameterError
-from masquerade.core.images import ArchiveWriter, FaceArchive
-from masquerade.methods._inpainting import region
+import kit
+from masquerade.backbones import loaded
+from masquerade.backbones.inversion.inverter import Inverter
+from masquerade.backbones.landmarks.training import Landmarker
+from masquerade.core import discovery
+from masquerade.core.errors import ParameterError, PictureError
+from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, to_uint8
+from masquerade.methods import Resources
+from masquerade.methods._inpainting import drawing, region
 from masquerade.methods._inpainting.training import People, Scenes, compute_differences, jitter_boxes
 from masquerade.methods.anonymousnet.training import StarGanCritic, StarGanGenerator
 from masquerade.methods.ciagan.training import CiaganCritic, CiaganGenerator, choose_people
@@ -17,22 +24,15 @@ from masquerade.methods.deepprivacy import DeepPrivacySettings
 from masquerade.methods.deepprivacy.training import DeepPrivacyTask, InpaintingUNet, pose_maps, published_widths
 from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task, StyleUNet
+from masquerade.methods.fit.training import IdentityTransformer, PasswordClassifier
+from masquerade.methods.riddle.network import LatentEncryptor
 from masquerade.networks.grid_detector import build_targets
+from masquerade.networks.landmark_net import LandmarkNet
 from masquerade.params import loading
+from masquerade.pipeline import pretrained_networks
 
 CIAGAN = ([32, 64, 128, 256, 256], [256, 128, 64, 32, 16], 1200, [256] * 4 + [512] * 3)
 """The published sizes of CIAGAN's generator."""
-
-
-def face(size: int = 64) -> np.ndarray:
-    """68 points of a plain face in the middle of a picture, float32 (1, 68, 2)."""
-    along = np.linspace(0, np.pi, 17)
-    points = np.full((68, 2), size / 2)
-    points[:17] = np.stack([size / 2 - size / 4 * np.cos(along), size / 2 + size / 4 * np.sin(along)], axis=1)
-    points[17:27] = np.stack([np.linspace(size / 3, 2 * size / 3, 10), np.full(10, size * 0.4)], axis=1)
-    points[36:42], points[42:48] = (size * 0.4, size * 0.45), (size * 0.6, size * 0.45)
-    points[60:68] = np.stack([np.linspace(size * 0.45, size * 0.55, 8), np.full(8, size * 0.65)], axis=1)
-    return points[None].astype(np.float32)
 
 
 def parameters(build) -> int:
@@ -53,16 +53,19 @@ def parameters(build) -> int:
         (lambda: DartBlurUNet([32, 64, 128, 256, 512]), 12_653_187),
         (lambda: StarGanGenerator(5), 8_430_528),
         (lambda: StarGanCritic(128, 5), 44_762_048),
+        (lambda: IdentityTransformer(16, 64, 2, 9, reach=0.0), 11_384_451),
+        (lambda: PasswordClassifier(16, 4, 64, 5, last_stride=4, first_norm=False), 6_988_672),
+        (lambda: LatentEncryptor(14), 11_834_368),
     ],
     ids=["deepprivacy large", "deepprivacy", "deepprivacy2 256", "deepprivacy2 128", "ciagan", "ciagan critic",
-         "dartblur", "stargan", "stargan critic"],
+         "dartblur", "stargan", "stargan critic", "fit", "fit classifier", "riddle"],
 )  # fmt: skip
 def test_network_has_as_many_parameters_as_the_published_one(build, count):
     assert parameters(build) == count
 
 
 def test_seven_keypoints_are_where_the_landmarks_are_and_shoulders_are_unknown():
-    points = region.select_keypoints(face(), 64)[0]
+    points = region.select_keypoints(kit.landmarks(), 64)[0]
     assert points[1, 0] > points[2, 0], "the left eye of the person is on the right"
     assert points[3, 0] > points[4, 0], "and so is the left ear"
     np.testing.assert_allclose(points[1], (0.6 + 0.5 / 64, 0.45 + 0.5 / 64), atol=1e-6)
@@ -88,7 +91,7 @@ def test_masks_of_boxes_are_the_boxes():
 
 
 def test_polygon_lies_between_brows_and_jaw():
-    mask = region.draw_polygon_masks(face(), 64)[0]
+    mask = region.draw_polygon_masks(kit.landmarks(), 64)[0]
     rows, _ = np.nonzero(mask)
     assert mask[40, 32]
     assert rows.min() == pytest.approx(0.4 * 64, abs=1)
@@ -96,7 +99,7 @@ def test_polygon_lies_between_brows_and_jaw():
 
 
 def test_outlines_are_lines_of_jaw_nose_and_mouth_alone():
-    picture = region.draw_outlines(face(), 64)[0, 0]
+    picture = region.draw_outlines(kit.landmarks(), 64)[0, 0]
     assert set(np.unique(picture)) == {0.0, 1.0}
     assert picture[48, 32] == 0, "the chin"
     assert picture[round(0.45 * 64), round(0.4 * 64)] == 1, "no eye"
@@ -142,7 +145,7 @@ def test_texture_is_compared_whatever_its_place():
 def test_the_critic_learns_and_counts_from_its_step_on(root):
     tree = loading.load(root, "tiny").tree["methods"]["deepprivacy"]["params"]
     pictures = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
-    known = People(pictures, np.repeat(face(32), 4, axis=0), ["a", "b", "c", "d"])
+    known = People(pictures, np.repeat(kit.landmarks(32), 4, axis=0), ["a", "b", "c", "d"])
     tree |= {"small_scale": {"critic_from": 1, "penalty_every": 2}}
     task = DeepPrivacyTask(DeepPrivacySettings(**tree), known, seed=0)
     assert [task.penalizes(step) for step in range(4)] == [True, False, True, False]
@@ -157,7 +160,7 @@ def test_the_penalty_of_deepprivacy2_is_the_slope_of_the_picture_alone(root, mon
     """Not of the hidden picture that the critic sees beside it: scores with a slope of 2 and 5 cost R1 of 2."""
     tree = loading.load(root, "tiny").tree["methods"]["deepprivacy2"]["params"]
     pictures = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3), dtype=np.uint8)
-    known = People(pictures, np.repeat(face(32), 2, axis=0), ["a", "b"])
+    known = People(pictures, np.repeat(kit.landmarks(32), 2, axis=0), ["a", "b"])
     task = DeepPrivacy2Task(DeepPrivacy2Settings(**tree), known, seed=0)
     weights, every = task.settings.losses, task.settings.r1_every
     monkeypatch.setattr(task, "scores", lambda images, made: (2 * images + 5 * made.hidden).sum(dim=(1, 2, 3)))
@@ -170,7 +173,7 @@ def test_people_without_landmarks_get_no_label_of_ciagan(tmp_path):
     with ArchiveWriter(tmp_path / "faces.zip", {"dataset": "made up"}) as out:
         for number in range(4):
             row = {"id": f"{number}", "identity": f"person{number}", "split": "train"}
-            row["landmarks"] = face(32)[0].ravel() if number < 3 else None
+            row["landmarks"] = kit.landmarks(32)[0].ravel() if number < 3 else None
             out.add(np.zeros((32, 32, 3), np.uint8), row)
     archive = FaceArchive(tmp_path / "faces.zip")
     assert sorted(choose_people(archive, "train", 3)) == ["person0", "person1", "person2"]
@@ -203,3 +206,141 @@ def test_style_of_the_mean_ignores_the_random_numbers():
         mean = [network(hidden, mask, guide, torch.randn(1, 8)) for _ in range(2)]
     assert not torch.equal(*made)
     assert torch.equal(*mean)
+
+
+METHODS = ("deepprivacy", "deepprivacy2", "ciagan")
+LATENT = {
+    "steps": 3, "learning_rate": 0.05, "pixels": 1.0, "coarse": 0.5, "perceptual": 0.0, "prior": 0.05, "share": 0.7,
+    "points": 1.0,
+}  # fmt: skip
+VARIANTS = {"deepprivacy": {"truncation": 5.0}, "deepprivacy2": {"truncation": 1.0}, "ciagan": {"label": "key"}}
+MINI = loading.load(scale="mini")
+
+
+@pytest.fixture(scope="module")
+def backbones(tmp_path_factory):
+    return kit.networks(tmp_path_factory.mktemp("latent_inpainting"))
+
+
+@pytest.fixture(autouse=True)
+def landmarks(monkeypatch):
+    torch.manual_seed(0)
+    kit.replace_backbones(monkeypatch, landmarks=Landmarker(LandmarkNet(68, kit.SIZE, (4, 4), 8), kit.SIZE).eval())
+
+
+def params(name: str, **knobs):
+    mini = MINI.methods[name].params
+    return type(mini).model_validate(mini.model_dump() | {"latent": LATENT | knobs})
+
+
+def method(name: str, backbones, variant=None, **knobs):
+    cls, chosen = discovery.load("methods", name), params(name, **knobs)
+    paths = {role: backbones.get(role, backbones["generator"]) for role in cls.list_backbones(chosen)}
+    return cls(chosen, cls.Variant(**(variant or VARIANTS[name])), Resources(backbones=paths))
+
+
+def faces(count: int = 3, seed: int = 9) -> Faces:
+    """Faces of noise that all have the same landmarks."""
+    images = np.random.default_rng(seed).uniform(-1, 1, (count, 3, kit.SIZE, kit.SIZE)).astype(np.float32)
+    points = kit.landmarks(kit.SIZE)[0].flatten().tolist()
+    return Faces(images, pd.DataFrame({"id": [f"f{row}" for row in range(count)], "landmarks": [points] * count}))
+
+
+def anonymized(chosen, some: Faces, seed: int = 0) -> np.ndarray:
+    """The faces, each under a key of its own if the method takes keys."""
+    keys = [name.encode() * 16 for name in some.ids] if chosen.capabilities.keys else None
+    return chosen.anonymize(some, seed, keys)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_it_needs_no_training_and_no_checkpoint(name):
+    cls, chosen = discovery.load("methods", name), params(name)
+    assert not cls.trains(chosen)
+    assert {"generator", "inversion"} <= set(cls.list_backbones(chosen)) <= {"generator", "inversion", "landmarks"}
+    assert cls.trains(MINI.methods[name].params)
+    photo = loading.load(scale="photo")
+    assert not photo.trains(name)
+    assert name not in {each.module for each in pretrained_networks.list_networks(photo)}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_pixel_of_the_region_reaches_the_result(name, backbones):
+    """And what is beyond the fading stays as it is, to the last bit."""
+    chosen, some = method(name, backbones), faces()
+    masks = (region.draw_polygon_masks if name == "ciagan" else region.draw_box_masks)(some.landmarks, kit.SIZE)
+    noise = np.where(masks[:, None], faces(seed=1).images, some.images)
+    made = anonymized(chosen, some)
+    np.testing.assert_array_equal(made, anonymized(chosen, Faces(noise, some.index)))
+    far = np.broadcast_to(drawing.compute_fading(masks)[:, None] == 0, made.shape)
+    assert far.any()
+    np.testing.assert_array_equal(made[far], some.images[far])
+    assert np.abs(made).max() <= 1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_face_does_not_depend_on_its_batch(name, backbones):
+    chosen, some = method(name, backbones), faces(5)
+    alone = [anonymized(chosen, Faces(some.images[row : row + 1], some.index[row : row + 1])) for row in range(5)]
+    differ = to_uint8(anonymized(chosen, some)) != to_uint8(np.concatenate(alone))
+    assert differ.any(axis=-1).mean() <= 1e-3
+
+
+@pytest.mark.parametrize("name", ["deepprivacy", "deepprivacy2"])
+def test_a_truncation_of_zero_gives_the_mean_style_whatever_the_seed(name, backbones):
+    chosen, some = method(name, backbones, {"truncation": 0.0}), faces()
+    np.testing.assert_array_equal(anonymized(chosen, some, 0), anonymized(chosen, some, 1))
+    random = method(name, backbones)
+    assert np.abs(anonymized(random, some, 0) - anonymized(random, some, 1)).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["deepprivacy", "deepprivacy2"])
+def test_another_result_has_another_style_and_the_mean_style_has_no_other(name, backbones):
+    chosen, some = method(name, backbones), faces()
+    first = anonymized(chosen, some)
+    others = [chosen.resample(some, number) for number in (1, 2)]
+    assert all(np.abs(other - first).max() > 1e-3 for other in others)
+    assert np.abs(others[0] - others[1]).max() > 1e-3
+    assert method(name, backbones, {"truncation": 0.0}).resample(some, 1) is None
+
+
+def test_the_key_of_ciagan_chooses_the_person(backbones):
+    chosen, some = method("ciagan", backbones), faces()
+    first, again, other = (chosen.anonymize(some, seed, [key * 16] * 3) for seed, key in enumerate((b"a", b"a", b"b")))
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 1e-3
+
+
+def test_the_guide_brings_the_landmarks_nearer(backbones):
+    some, network = faces(), loaded("landmarks", {"landmarks": backbones["generator"]})
+    weights = torch.from_numpy(region.keypoint_weights()).float()
+    apart = []
+    for points in (0.0, 1000.0):
+        made = torch.from_numpy(anonymized(method("deepprivacy", backbones, points=points, steps=20), some))
+        found = weights @ network(made).detach()
+        apart.append(float((found - weights @ torch.from_numpy(some.landmarks).float()).square().mean()))
+    assert apart[1] < apart[0]
+
+
+def test_surroundings_that_the_generator_does_not_reach_are_refused(backbones, monkeypatch):
+    monkeypatch.setattr(Inverter, "reaches", lambda _, images, drawn: np.array([True, False, True]))
+    with pytest.raises(PictureError, match="around the face"):
+        anonymized(method("deepprivacy2", backbones), faces())
+
+
+def test_the_weights_of_a_guide_give_its_points():
+    points = kit.landmarks() + np.random.default_rng(0).normal(size=(1, 68, 2))
+    keypoints = (region.keypoint_weights() @ points + 0.5) / 64
+    np.testing.assert_allclose(keypoints, region.select_keypoints(points, 64)[:, :5], atol=1e-6)
+    chosen = region.outline_weights() @ points
+    np.testing.assert_array_equal(chosen[0, :17], points[0, region.JAW])
+    np.testing.assert_array_equal(chosen[0, -8:], points[0, region.MOUTH])
+
+
+def test_the_drawing_fades_outside_of_the_region_alone():
+    mask = np.zeros((1, 100, 100), dtype=bool)
+    mask[0, 40:60, 40:60] = True
+    share = drawing.compute_fading(mask)
+    assert (share[mask] == 1).all()
+    width = int(100 * drawing.FADE)
+    assert (np.diff(share[0, 50, 59 : 59 + width]) < 0).all()
+    assert share[0, 50, 59 + width :].max() < 1e-6
