@@ -177,25 +177,6 @@ def test_password_loss_of_a_uniform_guess_is_the_logarithm_of_the_number_of_pass
 # The training.
 
 
-def test_each_optimizer_changes_its_own_networks_only(transforming):
-    def weights():
-        return {name: [p.clone() for p in module.parameters()] for name, module in transforming.modules.items()}
-
-    def changed(before):
-        after = weights()
-        return {n for n in after if not all(map(torch.equal, before[n], after[n]))}
-
-    numbers = draw_passwords(np.random.default_rng(0), 2)
-    images = torch.rand(2, 3, 32, 32)
-    made = transforming._draw_all(images, numbers)
-    before = weights()
-    transforming._update_discriminators(images, made)
-    assert changed(before) == {"discriminators"}
-    before = weights()
-    transforming._update_transformer(images, made, numbers, 1.0)
-    assert changed(before) == {"network", "classifier"}
-
-
 def test_training_learns_to_recover_faces(job):
     curve = kit.Curve()
     only = dict.fromkeys(type(settings().losses).model_fields, 0.0) | {"reconstruction": 100.0}

@@ -1,4 +1,4 @@
-"""The inpainters: regions, guides, errors, published sizes, and the frozen generator of faces in place of their networks."""
+"""The inpainters: regions, guides, errors, published sizes, and a frozen generator in place of their networks."""
 
 import numpy as np
 import pandas as pd
