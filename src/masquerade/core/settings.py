@@ -12,6 +12,10 @@ from pydantic.json_schema import JsonSchemaValue
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
 """The name of a module, method, variant, dataset or scale; it becomes a part of paths."""
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A part of a whole, from none to all."""
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""The decay of a moving average, or a beta of Adam."""
 Channels = Annotated[int, Field(ge=8)]
 """The width of a network with strided 1 x 1 convolutions. With fewer than 8 channels oneDNN writes outside its memory
 when it computes their gradients with AVX2, and the training crashes (uxlfoundation/oneDNN, issue 6035)."""

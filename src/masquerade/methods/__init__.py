@@ -96,7 +96,7 @@ class Method(ABC):
             capabilities = Capabilities()
 
             class Variant(Settings):
-                side: Annotated[int, Field(ge=1)]  # and below it, its description: unit and source
+                side: PositiveInt  # and below it, its description: unit and source
 
             variant: Variant
 

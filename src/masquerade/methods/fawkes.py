@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveFloat, PositiveInt
 
 from masquerade.backbones import loaded
 from masquerade.core import seeding
@@ -48,16 +48,16 @@ class Fawkes(Method):
     class Params(Settings):
         size: Annotated[int, Field(ge=16)]
         """Side in pixels at which the change is searched; the change is enlarged to the picture (112: published)."""
-        batch: Annotated[int, Field(ge=1)]
+        batch: PositiveInt
         """Pictures whose changes are searched side by side. A smaller batch is filled up with its last picture, because
         the search magnifies rounding, which depends on the size of the batch."""
 
     class Variant(Settings):
         threshold: Annotated[float, Field(gt=0, lt=1)]
         """Largest structural dissimilarity, (1 - SSIM) / 2 (0.004, 0.012, 0.017: modes low, mid, high)."""
-        steps: Annotated[int, Field(ge=1)]
+        steps: PositiveInt
         """Updates of the change (40, 75, 150)."""
-        rate: Annotated[float, Field(gt=0)]
+        rate: PositiveFloat
         """Learning rate of Adadelta (25, 20, 15)."""
 
     params: Params

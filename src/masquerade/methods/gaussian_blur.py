@@ -1,11 +1,11 @@
 """Blur of the face region: IdentityDP, section V.E (3)."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from PIL import Image
-from pydantic import Field
+from pydantic import PositiveFloat
 
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
@@ -30,7 +30,7 @@ class GaussianBlur(Method):
     class Variant(Settings):
         kind: Literal["resample", "gaussian"]
         """resample: down and up again (IdentityDP, section V.E); gaussian: a Gaussian filter."""
-        size: Annotated[float, Field(gt=0)]
+        size: PositiveFloat
         """In pixels of a 256-pixel picture. resample: side of the block that becomes one sample (7, 19: IdentityDP,
         Table I; 8, 16: Figure 7). gaussian: standard deviation of the filter (8: cao21, Figure 1)."""
         where: _region.Area

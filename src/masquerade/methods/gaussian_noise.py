@@ -1,10 +1,9 @@
 """Gaussian noise on the face region: IdentityDP, section V.E (2)."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import PositiveFloat
 
 from masquerade.core import seeding
 from masquerade.core.images import Faces
@@ -24,7 +23,7 @@ class GaussianNoise(Method):
     capabilities = Capabilities(landmarks=True, deterministic=False, invertible=True)
 
     class Variant(Settings):
-        sigma: Annotated[float, Field(gt=0)]
+        sigma: PositiveFloat
         """Standard deviation in steps of 8-bit RGB (9 and 49: IdentityDP, Table I; 9 and 18: Figure 7;
         15: cao21, Figure 1)."""
         where: _region.Area

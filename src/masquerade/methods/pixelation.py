@@ -1,11 +1,11 @@
 """Pixelation of the face region: IdentityDP, section V.E (1)."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from PIL import Image
-from pydantic import Field
+from pydantic import PositiveFloat
 
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
@@ -30,7 +30,7 @@ class Pixelation(Method):
     class Variant(Settings):
         clusters: Literal["slic", "grid"]
         """slic: near in place and color (IdentityDP, section V.E); grid: squares."""
-        size: Annotated[float, Field(gt=0)]
+        size: PositiveFloat
         """Side of a cluster in pixels of a 256-pixel picture (8, 16: IdentityDP, Table I; 4, 8: Figure 7;
         8: cao21, Figure 1)."""
         where: _region.Area

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from masquerade.core.settings import Settings, SmallScale
+from masquerade.core.settings import Decay, Settings, Share, SmallScale
 from masquerade.core.weight_names import WeightsName
 
-Weight = Annotated[float, Field(ge=0)]
+Weight = NonNegativeFloat
 """The weight of a loss."""
 Width = Annotated[int, Field(ge=4)]
 """The channels of a layer."""
-Betas = tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+Betas = tuple[Decay, Decay]
 """beta 1 and beta 2 of Adam."""
 
 
@@ -53,48 +53,48 @@ class Computed(Settings):
 class Updates(Settings):
     """How often, on how many images, and how fast a network is updated."""
 
-    steps: Annotated[int, Field(ge=1)]
+    steps: PositiveInt
     """Updates."""
     batch: Annotated[int, Field(ge=2)]
     """Images in one update."""
-    learning_rate: Annotated[float, Field(gt=0)]
+    learning_rate: PositiveFloat
     """Largest learning rate of Adam."""
 
 
 class KernelUpdates(Updates):
     """Updates by Muon for the kernels of a network, and by Adam for its other weights."""
 
-    kernel_rate: Annotated[float, Field(ge=0)] = 0.0
+    kernel_rate: NonNegativeFloat = 0.0
     """Largest learning rate of Muon, for the kernels; 0: Adam for these too."""
 
 
 class KernelSmallScale(SmallScale):
     """What small scales change in a training by AdamW."""
 
-    kernel_rate: Annotated[float, Field(ge=0)] = 0.0
+    kernel_rate: NonNegativeFloat = 0.0
     """Largest learning rate of Muon, for the kernels; 0: Adam for these too, as in the papers."""
 
 
 class RisingUpdates(Updates, Computed):
     """Updates whose rates rise over the first tenth of the steps and fall as a cosine (`warmup_cosine_share`)."""
 
-    weight_decay: Annotated[float, Field(ge=0)]
+    weight_decay: NonNegativeFloat
     """Weight decay of Adam (AdamW)."""
 
 
 class Sampled(Computed):
     """A training whose rates fall at the end, and that draws sample images."""
 
-    cooldown: Annotated[float, Field(ge=0, le=1)] = 0.0
+    cooldown: Share = 0.0
     """Share of the steps, at the end, over which the learning rates fall to a fiftieth; 0: they stay."""
-    samples_every: Annotated[int, Field(ge=1)] = 5000
+    samples_every: PositiveInt = 5000
     """Updates between two sample images."""
 
 
 class Averaged(Sampled):
     """A training that saves the moving average of its weights."""
 
-    ema: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    ema: Decay = 0.0
     """Decay of the average of the weights, which is saved; 0: the last weights."""
 
 

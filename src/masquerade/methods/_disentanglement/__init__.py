@@ -8,11 +8,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, model_validator
 
-from masquerade.core.settings import Settings, SmallScale
+from masquerade.core.settings import Decay, Settings, Share, SmallScale
 from masquerade.training.settings import Betas, Computed, Updates, Weight
 
 Width = Annotated[int, Field(ge=4)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Share
 
 LATENT_STAND_IN = (
     "a mapping between the latent codes of a frozen inversion and of a frozen generator replaces the published networks"
@@ -89,7 +89,7 @@ class DisentanglementSettings(Updates, Computed):
     """Share of a batch whose identity and attributes come from one image (identitydp IV.D gives no number)."""
     betas: Betas
     """Betas of Adam (0, 0.999: identitydp, section V.C)."""
-    ema: Annotated[float, Field(ge=0, lt=1)]
+    ema: Decay
     """Decay of the average of the weights, which is saved; 0: the last weights, as in the paper."""
     samples_every: PositiveInt = 5000
     """Updates between two sample images."""

@@ -5,12 +5,11 @@ folders.
 """
 
 from types import SimpleNamespace
-from typing import Annotated
 
-from pydantic import Field
+from pydantic import NonNegativeInt
 
 from masquerade.backbones.inversion import RefinementSettings
-from masquerade.core.settings import Settings, SmallScale
+from masquerade.core.settings import Settings, Share, SmallScale
 from masquerade.training.settings import AdversarialUpdates, Weight
 
 
@@ -38,7 +37,7 @@ class InpaintingSmallScale(SmallScale):
 
     losses: FurtherLosses = FurtherLosses()
     """The weights of further losses."""
-    critic_from: Annotated[int, Field(ge=0)] = 0
+    critic_from: NonNegativeInt = 0
     """Updates of the generator without the critic and without the adversarial loss, before those with both (ours:
     docs/inpainting.md; 0: all published codes)."""
 
@@ -49,7 +48,7 @@ class LatentSettings(RefinementSettings):
     Every other knob of the method's ``params`` then counts for nothing.
     """
 
-    share: Annotated[float, Field(ge=0, le=1)]
+    share: Share
     """Share of the way from the generator's mean style to a random one; beyond 0.8 it also draws odd faces."""
     points: Weight
     """Weight of the mean squared distance, in sides of the picture, of the landmarks that the method is given."""

@@ -6,10 +6,10 @@ StarGAN's published code, with which it draws.
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from masquerade.core.annotations import ATTRIBUTES
-from masquerade.core.settings import Settings, SmallScale
+from masquerade.core.settings import Settings, Share, SmallScale
 from masquerade.training.settings import AdversarialUpdates, Updates, Weight, Width
 
 
@@ -31,9 +31,9 @@ class GeneratorSettings(Settings):
 
     width: Width
     """Channels before the first halving (64)."""
-    halvings: Annotated[int, Field(ge=1)]
+    halvings: PositiveInt
     """Halvings of the picture (2)."""
-    blocks: Annotated[int, Field(ge=1)]
+    blocks: PositiveInt
     """Residual blocks (6)."""
 
 
@@ -42,9 +42,9 @@ class CriticSettings(Settings):
 
     width: Width
     """Channels after its first halving (64)."""
-    depth: Annotated[int, Field(ge=1)]
+    depth: PositiveInt
     """Halvings of the picture (6)."""
-    learning_rate: Annotated[float, Field(gt=0)]
+    learning_rate: PositiveFloat
     """Learning rate of its Adam (0.0001)."""
 
 
@@ -55,11 +55,11 @@ class AnonymousNetSmallScale(SmallScale):
     """Largest change of the artanh of a color. 0: the network draws the picture itself (published)."""
     scaled: bool = False
     """Whether the label scales and shifts channels. False: it is given as constant channels (published)."""
-    label_steps: Annotated[int, Field(ge=0)] = 0
+    label_steps: NonNegativeInt = 0
     """Updates before the first of the generator, in which it learns the labels of real pictures alone (0)."""
-    critic_kernel_rate: Annotated[float, Field(ge=0)] = 0.0
+    critic_kernel_rate: NonNegativeFloat = 0.0
     """Learning rate of Muon, for the kernels of the critic (0: Adam for these too, as published)."""
-    penalty_every: Annotated[int, Field(ge=1)] = 1
+    penalty_every: PositiveInt = 1
     """Updates of the critic between two with the gradient penalty, which then counts as often (1)."""
 
 
@@ -98,11 +98,11 @@ class AnonymousNetSettings(AdversarialUpdates):
     """Stage III."""
     losses: AnonymousNetLosses
     """The weights of the losses."""
-    critic_updates: Annotated[int, Field(ge=1)]
+    critic_updates: PositiveInt
     """Updates of the critic before one of the generator (5)."""
-    perturbation: Annotated[float, Field(ge=0, le=1)]
+    perturbation: Share
     """Stage IV: largest magnitude of the universal perturbation, in [-1, 1] (0.063, 8 of 255: ours)."""
-    perturbation_steps: Annotated[int, Field(ge=1)]
+    perturbation_steps: PositiveInt
     """Stage IV: updates of the perturbation (ours)."""
 
     small_scale: AnonymousNetSmallScale = AnonymousNetSmallScale()

@@ -1,14 +1,12 @@
 """AnonymousNet: attributes of a face are estimated, chosen anew, drawn into the picture, and the picture perturbed."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from masquerade.core import seeding
 from masquerade.core.images import Faces, check_size
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, Share
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods.anonymousnet import (
     AnonymousNetSettings,
@@ -42,7 +40,7 @@ class AnonymousNet(Method):
     Params = AnonymousNetSettings
 
     class Variant(Settings):
-        closeness: Annotated[float, Field(ge=0, le=1)]
+        closeness: Share
         """t: share of the faces that keep their own attributes; the others get those of a random person of the
         training. The distribution of the attributes is then at most t from the population's, in total variation."""
         perturbation: bool

@@ -6,7 +6,7 @@ published code.
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 
 from masquerade.core.settings import Settings
 from masquerade.methods._inpainting import InpaintingSettings, InpaintingSmallScale, LossSettings
@@ -46,7 +46,7 @@ class CiaganSettings(InpaintingSettings):
     """Channels of the generator after each halving, to 4 x 4 pixels (32, 64, 128, 256, 256 at 128 pixels)."""
     up: Annotated[list[Width], Field(min_length=2)]
     """Channels of the generator after each doubling (256, 128, 64, 32, 16)."""
-    blocks: Annotated[int, Field(ge=0)]
+    blocks: NonNegativeInt
     """Residual blocks at 4 x 4 pixels (4)."""
     labels: Annotated[int, Field(ge=2)]
     """People of the training whose identities it can draw (1,200)."""

@@ -6,7 +6,7 @@ published code.
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from masquerade.core.settings import Settings
 from masquerade.training.settings import Weight
@@ -15,15 +15,15 @@ from masquerade.training.settings import Weight
 class CLIP2ProtectSettings(Settings):
     """The knobs of both stages."""
 
-    targets: Annotated[int, Field(ge=1)]
+    targets: PositiveInt
     """Target people, drawn from the gallery; each picture gets one of them (4: published)."""
-    tuning_steps: Annotated[int, Field(ge=0)]
+    tuning_steps: NonNegativeInt
     """Updates of the generator of a face (150: published)."""
-    tuning_rate: Annotated[float, Field(gt=0)]
+    tuning_rate: PositiveFloat
     """Learning rate of Adam, for these (0.0005: published)."""
-    search_steps: Annotated[int, Field(ge=1)]
+    search_steps: PositiveInt
     """Updates of the code (50: published)."""
-    search_rate: Annotated[float, Field(gt=0)]
+    search_rate: PositiveFloat
     """Learning rate of Adam, for these (0.01: published)."""
     first_layer: Annotated[int, Field(ge=0, le=17)]
     """The first style layer that moves, of 18 (8: published)."""
@@ -33,13 +33,13 @@ class CLIP2ProtectSettings(Settings):
     """Weight of the text loss (0.3: published)."""
     latent: Weight
     """Weight of the squared distance to the first code (0.01: published)."""
-    temperature: Annotated[float, Field(gt=0)]
+    temperature: PositiveFloat
     """tau of the text loss (0.1: published)."""
     source: str
     """The text that describes the picture before ("face": published)."""
     templates: Annotated[list[str], Field(min_length=1)]
     """Sentences, $ stands for a text (79 templates: published)."""
-    batch: Annotated[int, Field(ge=1)]
+    batch: PositiveInt
     """Faces that are tuned and searched side by side; a smaller batch is filled up with its last face (1: published
     code)."""
 

@@ -6,7 +6,7 @@ published code.
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from masquerade.training.settings import Averaged, Betas, Updates
 
@@ -40,9 +40,9 @@ class DartBlurSettings(Updates, Averaged):
     """Channels of the U-Net after each halving (32, 64, 128, 256, 512)."""
     detector: DetectorSettings
     """The two detectors."""
-    budget: Annotated[float, Field(ge=0)]
+    budget: NonNegativeFloat
     """Mean distance to the plain blur that costs nothing, in units of 255 (20)."""
-    inner_rate: Annotated[float, Field(gt=0)]
+    inner_rate: PositiveFloat
     """Learning rate of the differentiated step of the cyclic loss."""
     betas: Betas
     """Betas of Adam (0.5, 0.999)."""

@@ -6,7 +6,7 @@ published code.
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from masquerade.methods._inpainting import InpaintingSettings, InpaintingSmallScale, LossSettings
 from masquerade.training.settings import Width
@@ -15,16 +15,16 @@ from masquerade.training.settings import Width
 class DeepPrivacyLosses(LossSettings):
     """The weights of the losses."""
 
-    gradient_penalty: Annotated[float, Field(ge=0)]
+    gradient_penalty: NonNegativeFloat
     """Weight of the gradient penalty of the critic (10)."""
-    drift: Annotated[float, Field(ge=0)]
+    drift: NonNegativeFloat
     """Weight of the mean square of the critic's scores of real pictures (0.001)."""
 
 
 class DeepPrivacySmallScale(InpaintingSmallScale):
     """How the training differs from the published one at a small scale."""
 
-    penalty_every: Annotated[int, Field(ge=1)] = 1
+    penalty_every: PositiveInt = 1
     """Updates of the critic between two with the gradient penalty, which then counts as often (1; 16: the code's second
     version)."""
 
@@ -37,7 +37,7 @@ class DeepPrivacySettings(InpaintingSettings):
     published model, 46.9 million parameters)."""
     pose: Literal[0, 7]
     """Keypoints that the networks get (7; 0: the published model without pose)."""
-    code: Annotated[int, Field(ge=1)]
+    code: PositiveInt
     """Channels of the latent code at 4 x 4 pixels (32)."""
     losses: DeepPrivacyLosses  # pyright: ignore[reportIncompatibleVariableOverride]
     """The weights of the losses."""

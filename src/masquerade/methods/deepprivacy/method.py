@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import NonNegativeFloat
 
 from masquerade.core import seeding
 from masquerade.core.images import Faces
@@ -34,7 +33,7 @@ class DeepPrivacy(StyledInpaintingMethod):
     Params = DeepPrivacySettings
 
     class Variant(Settings):
-        truncation: Annotated[float, Field(ge=0)]
+        truncation: NonNegativeFloat
         """Largest magnitude of a number of the latent code, which follows from the seed; larger ones are drawn again.
         0: the code is 0, as the published programs have it, so one context gives one face."""
 

@@ -6,7 +6,7 @@ published code for faces (FDF256).
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from masquerade.core.settings import Settings
 from masquerade.methods._inpainting import InpaintingSettings, LossSettings
@@ -22,7 +22,7 @@ class GeneratorSettings(Settings):
     """Side in pixels of its coarsest maps (8)."""
     width: Width
     """Channels at full size; each halving doubles them (64)."""
-    most: Annotated[int, Field(ge=1)]
+    most: PositiveInt
     """Largest number of channels, as a multiple of ``width`` (8)."""
     style: Annotated[int, Field(ge=4)]
     """Random numbers, and width of the styles (512)."""
@@ -53,7 +53,7 @@ class DeepPrivacy2Settings(InpaintingSettings):
     """Channels of the critic at 4, 8, ... ``generator.size`` pixels (640 up to 32 pixels, then 320, 160, 80)."""
     losses: DeepPrivacy2Losses  # pyright: ignore[reportIncompatibleVariableOverride]
     """The weights of the losses."""
-    r1_every: Annotated[int, Field(ge=1)]
+    r1_every: PositiveInt
     """Updates of the critic between two with the R1 penalty, which then counts as often (16)."""
 
     @property

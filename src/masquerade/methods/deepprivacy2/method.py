@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from masquerade.core import seeding
 from masquerade.core.images import Faces
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, Share
 from masquerade.methods import Capabilities
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.method import StyledInpaintingMethod
@@ -35,7 +33,7 @@ class DeepPrivacy2(StyledInpaintingMethod):
     Params = DeepPrivacy2Settings
 
     class Variant(Settings):
-        truncation: Annotated[float, Field(ge=0, le=1)]
+        truncation: Share
         """Share of the way from the mean style to the random one. 0: the mean, as the published program has it, so one
         context gives one face."""
 

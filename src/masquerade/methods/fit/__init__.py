@@ -6,9 +6,9 @@ The parameters are here. The class is in method.py, which imports no torch.
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
-from masquerade.core.settings import Settings, SmallScale
+from masquerade.core.settings import Settings, Share, SmallScale
 from masquerade.training.settings import AdversarialUpdates, Weight, Width
 
 
@@ -19,7 +19,7 @@ class DiscriminatorSettings(Settings):
     """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
     depth: Annotated[int, Field(ge=2)]
     """Convolutions before the last one, which gives the scores (4, PatchGAN of 70 pixels: the published code)."""
-    scales: Annotated[int, Field(ge=1)]
+    scales: PositiveInt
     """Discriminators of one kind of picture; each takes pictures half the size of the one before (2: the published
     code)."""
 
@@ -29,7 +29,7 @@ class ClassifierSettings(Settings):
 
     width: Width
     """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
-    depth: Annotated[int, Field(ge=1)]
+    depth: PositiveInt
     """Its convolutions; each halves the picture (5: the published code)."""
 
 
@@ -49,7 +49,7 @@ class FitSmallScale(SmallScale):
     identity_of: Literal["first", "both"] = "first"
     """first: of two hidden and two wrongly recovered faces only the first of each is in ``losses.identity`` (the
     published code); both: all four (ours)."""
-    gray: Annotated[float, Field(ge=0, le=1)] = 0.0
+    gray: Share = 0.0
     """Share of the faces that the identity encoder takes in gray, so that color alone cannot hide (0: the paper)."""
 
 
@@ -90,9 +90,9 @@ class FitSettings(AdversarialUpdates):
 
     width: Width
     """Channels of the transformer before its first halving; each halving doubles them (64: the published code)."""
-    halvings: Annotated[int, Field(ge=1)]
+    halvings: PositiveInt
     """How often the transformer halves the picture (2: the published code)."""
-    blocks: Annotated[int, Field(ge=1)]
+    blocks: PositiveInt
     """Its residual blocks (9: the published code)."""
     discriminator: DiscriminatorSettings
     """The discriminators, one for each kind of picture: anonymized, recovered, wrongly recovered."""

@@ -9,11 +9,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from masquerade.core.settings import Channels, Settings, SmallScale
+from masquerade.core.settings import Channels, Settings, Share, SmallScale
 from masquerade.training.settings import Betas, Computed, Updates, Weight
 
 Width = Annotated[int, Field(ge=4)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Share
 
 
 class EncoderSettings(Settings):

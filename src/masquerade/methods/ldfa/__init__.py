@@ -6,7 +6,7 @@ nothing; the trainings are ours (docs/ldfa.md).
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
 
 from masquerade.training.settings import Averaged, KernelUpdates, Width
 
@@ -27,13 +27,13 @@ class LdfaSettings(Averaged):
 
     size: Annotated[int, Field(ge=16)]
     """Side in pixels of the pictures that the networks take."""
-    latent: Annotated[int, Field(ge=1)]
+    latent: PositiveInt
     """Channels of the latent maps (4: Stable Diffusion)."""
     autoencoder: PhaseSettings
     """The autoencoder."""
     denoiser: PhaseSettings
     """The diffusion model."""
-    edges: Annotated[float, Field(ge=0)] = 0.0
+    edges: NonNegativeFloat = 0.0
     """Weight of the error of differences between neighboring pixels, in the loss of the autoencoder."""
 
     @model_validator(mode="after")

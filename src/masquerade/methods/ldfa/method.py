@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from masquerade.core import seeding
 from masquerade.core.images import Faces
@@ -33,7 +33,7 @@ class LDFA(Method):
         strength: Annotated[float, Field(gt=0, le=1)]
         """Share of the noise schedule that is run. Below 1 the start is the clear face with noise (0.75: the default of
         the program that the published code calls); with 1 it is noise alone, and the face reaches nothing."""
-        steps: Annotated[int, Field(ge=1)]
+        steps: PositiveInt
         """Steps of the sampling if the whole schedule is run (50: that default)."""
 
     params: LdfaSettings

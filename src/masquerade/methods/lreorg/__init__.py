@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
 
-from masquerade.core.settings import Settings, SmallScale
+from masquerade.core.settings import Decay, Settings, Share, SmallScale
 from masquerade.training.settings import Betas, Computed, Updates, Weight
 
 IDENTITY = "identity"
@@ -76,7 +76,7 @@ class LReOrgSmallScale(SmallScale):
     clip: PositiveFloat | None = None
     """Largest norm of the gradient of all weights; null: no limit. Without a limit, codes far from those of faces ended
     trainings on a generator of faces."""
-    cooldown: Annotated[float, Field(ge=0, le=1)] = 0.0
+    cooldown: Share = 0.0
     """Share of the steps, at the end, over which the learning rates fall to a fiftieth; 0: they stay."""
 
     @model_validator(mode="after")
@@ -108,7 +108,7 @@ class LReOrgSettings(Updates, Computed):
     """Limit of sigma in Eq. 1-4: a scale is at most e to the power of it (2: HiNet's published code)."""
     faces: Annotated[int, Field(ge=2)]
     """Faces for training; they are drawn once, and pairs of them are swapped (the paper gives none)."""
-    inverted: Annotated[float, Field(ge=0, lt=1)]
+    inverted: Decay
     """Share of these faces that are photographs of the train split, inverted into W+; the others are drawn from W. The
     paper has both, without a share: "sampled or synthesized", and "train our model on CelebA-HQ" (section 4.1)."""
     losses: LossWeights
@@ -118,7 +118,7 @@ class LReOrgSettings(Updates, Computed):
     betas: Betas
     """Betas of Adam (0.5, 0.999: section 4.1)."""
 
-    ema: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    ema: Decay = 0.0
     """Decay of the average of the weights, which is saved; 0: the last weights."""
     samples_every: PositiveInt = 5000
     """Updates between two sample images."""

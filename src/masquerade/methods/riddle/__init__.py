@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from masquerade.core import keys
 from masquerade.core.settings import Settings, SmallScale
@@ -60,11 +60,11 @@ class RiddleSmallScale(SmallScale):
     pairs: Literal["published", "six"] = "published"
     """published: encrypted and wrongly decrypted faces against the original, and the latter against the recovered face,
     each of both kinds a mean (the published code); six: one mean over six pairs, `losses.compare_different` (ours)."""
-    pictures_every: Annotated[int, Field(ge=1)] = 1
+    pictures_every: PositiveInt = 1
     """One update of this many draws pictures (1: Li et al. 2023); the others use codes alone."""
-    code_batch: Annotated[int, Field(ge=1)] = 64
+    code_batch: PositiveInt = 64
     """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latent_loss``."""
-    clip: Annotated[float, Field(gt=0)] | None = None
+    clip: PositiveFloat | None = None
     """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
     from those of faces ended trainings on a generator of faces."""
     optimizer: Literal["ranger", "muon"] = "ranger"
@@ -79,11 +79,11 @@ class RiddleSettings(Updates, Averaged):
         "learning_rate": "or of Ranger, or of Muon; 0.0005: Li et al. 2023",
     }
 
-    groups: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+    groups: Annotated[list[PositiveInt], Field(min_length=1)]
     """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller generators: docs/riddle.md."""
     width: Annotated[int, Field(ge=4)]
     """Width d of the transformer (512: Li et al. 2023)."""
-    heads: Annotated[int, Field(ge=1)]
+    heads: PositiveInt
     """Heads of its attention (4: Li et al. 2023)."""
     hidden: Annotated[int, Field(ge=4)]
     """Width of its feed-forward part (1024: Li et al. 2023)."""
@@ -91,7 +91,7 @@ class RiddleSettings(Updates, Averaged):
     """The weights of the losses."""
     margin: Annotated[float, Field(ge=-1, le=1)]
     """The largest cosine of two identities that count as different (0.1: Li et al. 2023)."""
-    batch: Annotated[int, Field(ge=1)]
+    batch: PositiveInt
     """Faces that are drawn in an update (4: Li et al. 2023)."""
     small_scale: RiddleSmallScale = RiddleSmallScale()
     """What differs from the paper at a small scale."""
