@@ -21,7 +21,7 @@ from masquerade.methods.anonymousnet.training import StarGanCritic, StarGanGener
 from masquerade.methods.ciagan.training import CiaganCritic, CiaganGenerator, choose_people
 from masquerade.methods.dartblur.training import DartBlurUNet
 from masquerade.methods.deepprivacy import DeepPrivacySettings
-from masquerade.methods.deepprivacy.training import DeepPrivacyTask, InpaintingUNet, pose_maps, published_widths
+from masquerade.methods.deepprivacy.training import DeepPrivacyTask, InpaintingUNet, pose_maps
 from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task, StyleUNet
 from masquerade.methods.fit.training import IdentityTransformer, PasswordClassifier
@@ -43,8 +43,8 @@ def parameters(build) -> int:
 @pytest.mark.parametrize(
     ("build", "count"),
     [
-        (lambda: InpaintingUNet(published_widths(512)), 46_924_931),  # "46 million": README of the published code
-        (lambda: InpaintingUNet(published_widths(256)), 11_743_811),  # "12 million": the same
+        (lambda: InpaintingUNet([128, 256, 512, 512, 512, 512]), 46_924_931),  # README of the code: "46 million"
+        (lambda: InpaintingUNet([64, 128, 256, 256, 256, 256]), 11_743_811),  # "12 million": the same
         (lambda: StyleUNet(256, 8, 64, 8, 512), 43_131_523),
         (lambda: StyleUNet(128, 8, 128, 4, 512), 42_569_987),
         # 11.79 million in convolutions and layers, and 10,432 in norms

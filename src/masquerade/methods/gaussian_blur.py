@@ -42,8 +42,12 @@ class GaussianBlur(Method):
         if self.variant.kind == "resample":
             block = _region.in_pixels(self.variant.size, faces.images, at_least=1.5)
             return _region.edit(faces, lambda region, name: resample_blocks(region, block), self.variant.where)
-        sigma = _region.in_pixels(self.variant.size, faces.images)
-        return _region.edit(faces, lambda region, name: filter_gaussian(region, sigma), self.variant.where)
+        from scipy.ndimage import gaussian_filter
+
+        sigma = (0, *[_region.in_pixels(self.variant.size, faces.images)] * 2)  # of channels, rows and columns
+        return _region.edit(
+            faces, lambda region, name: gaussian_filter(region, sigma, mode="nearest"), self.variant.where
+        )
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Wiener deconvolution (cao21, Table 4) of the whole picture with the known point spread."""
@@ -67,10 +71,3 @@ def resample_blocks(region: np.ndarray, block: float) -> np.ndarray:
     """The region, float32 (3, h, w), reduced to one sample for each ``block`` x ``block`` pixels and enlarged."""
     # the bicubic kernel overshoots
     return np.clip(_region.resample(region, block, Image.Resampling.BICUBIC), -1.0, 1.0)
-
-
-def filter_gaussian(region: np.ndarray, sigma: float) -> np.ndarray:
-    """The region, float32 (3, h, w), after a Gaussian filter of ``sigma`` pixels."""
-    from scipy.ndimage import gaussian_filter
-
-    return gaussian_filter(region, sigma=(0, sigma, sigma), mode="nearest")

@@ -268,7 +268,7 @@ class CiaganTask(InpaintingTask):
         return scenes
 
     def shows_owner(self, scenes: Scenes) -> Tensor:
-        return self._labels(scenes) == self._owners(scenes)
+        return self._labels(scenes) == torch.from_numpy(self.owners[scenes.rows]).to(self.device)
 
     def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
         return self.critic(images, scenes.guide)
@@ -308,9 +308,6 @@ class CiaganTask(InpaintingTask):
 
     def _labels(self, scenes: Scenes) -> Tensor:
         return scenes.code.argmax(dim=1)
-
-    def _owners(self, scenes: Scenes) -> Tensor:
-        return torch.from_numpy(self.owners[scenes.rows]).to(self.device)
 
 
 def contrastive_loss(first: Tensor, second: Tensor, same: Tensor, margin: float) -> Tensor:

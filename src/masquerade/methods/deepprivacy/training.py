@@ -31,15 +31,6 @@ SLOPE = 0.2  # of every LeakyReLU
 CONDITION = 4  # channels of the hidden picture and of its mask
 
 
-def published_widths(start: int, size: int = 128) -> list[int]:
-    """Channels at each size, finest first: ``start`` up to 32 pixels, half of it at 64, a quarter at 128.
-
-    ``start`` is 512 in the large published model and 256 in the default one.
-    """
-    sides = [2**power for power in range(2, int(math.log2(size)) + 1)]
-    return [max(1, start * 32 // max(side, 32)) for side in reversed(sides)]
-
-
 class EqualConvolution(nn.Module):
     """A convolution whose weights are scaled at run time by sqrt(2 / fan-in) (equalized learning rate)."""
 

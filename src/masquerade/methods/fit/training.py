@@ -252,17 +252,13 @@ class TransformerTask:
         mirrored = torch.from_numpy(distributed.select_rows(draw.random(count) < 0.5)).to(self.device)
         images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
         numbers = {name: distributed.select_rows(drawn) for name, drawn in draw_passwords(draw, count).items()}
-        made = self._draw_all(images, numbers)
+        made = self._draw_under(images, ("anonymized", "other"), numbers)  # (B, 3, S, S) by kind: `draw_passwords`
+        made |= self._draw_under(made["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
         values = {"discriminators": self._update_discriminators(images, made)}
         values |= self._update_transformer(
             images, made, numbers, cooldown_share(step, self.settings.steps, self.settings.cooldown)
         )
         return {name: value.item() for name, value in values.items()}
-
-    def _draw_all(self, images: Tensor, numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
-        """Faces (B, 3, S, S) by kind, see `draw_passwords`. The recovered kinds are recovered from ``anonymized``."""
-        hidden = self._draw_under(images, ("anonymized", "other"), numbers)
-        return hidden | self._draw_under(hidden["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
 
     def _draw_under(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """The pictures under passwords of several kinds, in one pass."""

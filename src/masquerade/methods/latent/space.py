@@ -32,7 +32,10 @@ class LatentSpace:
         self.generator_md5 = fingerprints.md5(backbones["generator"])
         self.backbones = backbones
         self._kept: dict[str, Tensor] | None = None
-        self._inverted = Remembered(self._inverted_by_network, kept=8)
+        self._inverted = Remembered(
+            lambda images: apply_in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images),
+            kept=8,
+        )
         if self.inverter is not None:
             check_backbone(backbones["inversion"], "generator", self.inverter.generator, backbones["generator"])
 
@@ -43,9 +46,6 @@ class LatentSpace:
         """
         self.check_size(images)
         return self._inverted(images)
-
-    def _inverted_by_network(self, images: np.ndarray) -> Tensor:
-        return apply_in_batches(lambda part: self.inverter.invert(part, self.generator), BATCH, images)
 
     def encode(self, images: np.ndarray) -> Tensor:
         """The encoder's W+ without refinement: `invert` for trainings, which have thousands of faces."""

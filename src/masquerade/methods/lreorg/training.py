@@ -156,20 +156,16 @@ class SwapTask:
         generator = self.space.generator
         return generator.synthesize(generator.broadcast(codes) if codes.ndim == 2 else codes)
 
-    def _draws_images(self, step: int) -> bool:
-        return (
-            step % (2 * self.settings.small_scale.pictures_every) < 2
-        )  # a swap of the identity and one of an attribute
-
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name."""
         draw, settings = seeding.make_generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
-        drawn = self._draws_images(step)
-        pairs = min(settings.batch if drawn else settings.small_scale.code_batch, len(self.codes) // 2)
+        small = settings.small_scale
+        drawn = step % (2 * small.pictures_every) < 2  # a swap of the identity and one of an attribute
+        pairs = min(settings.batch if drawn else small.code_batch, len(self.codes) // 2)
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
         values, features = self._compute_losses(rows, swapped, drawn)
-        total, small = weigh_losses(values, settings.losses), settings.small_scale
+        total = weigh_losses(values, settings.losses)
         if small.others:
             values["others"] = self._other_attributes_loss(rows, swapped, features)
             total = total + small.others * values["others"]

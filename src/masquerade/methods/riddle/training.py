@@ -166,33 +166,26 @@ class EncryptorTask:
         """The terms on drawn pictures: those of the paper, and recovery from the picture."""
         weights = self.settings.weights
         rows, codes = self._draw_faces(draw, self.settings.batch)
-        right, other, *wrong = self._draw_passwords(draw, self.settings.batch)
-        images, known = self._find_targets(rows, codes)
-        encrypted = self.network(codes, right)
-        made = [
-            encrypted,
-            self.network(codes, other),
-            self.network(encrypted, right),
-            *(self.network(encrypted, key) for key in wrong),
-        ]
-        five = self.space.generator.synthesize(torch.cat(made))
-        vectors = self.identity(five).unflatten(0, (len(made), -1))
-        pictures = five.unflatten(0, (len(made), -1))
-        reversing, recovering = self._identity_losses(known, *vectors)
+        right, five_codes = self._apply_passwords(codes, draw)
+        targets, identity = self._find_targets(rows, codes)
+        five = self.space.generator.synthesize(torch.cat(five_codes))  # (5 N, 3, S, S)
+        vectors = self.identity(five).unflatten(0, (5, -1))
+        images = five.unflatten(0, (5, -1))
+        reversing, recovering = self._identity_losses(identity, *vectors)
         values = {
             "reversed_identity": reversing,
             "identity_recovery": recovering,
-            "pixels": pixel_loss(pictures, images)
+            "pixels": pixel_loss(images, targets)
             if self.settings.small_scale.pixels_of == "five"
-            else (pictures[2] - images).square().mean(),
+            else (images[2] - targets).square().mean(),
         }
-        targets = images.repeat(len(made), 1, 1, 1)
+        repeated = targets.repeat(5, 1, 1, 1)
         if self.lpips is not None:
-            values["lpips"] = self.lpips(five, targets).mean() * len(made)  # the sum over the five pictures
+            values["lpips"] = self.lpips(five, repeated).mean() * 5  # the sum over the five images
         if weights.layout:
-            values["layout"] = layout_loss(five, targets)
+            values["layout"] = layout_loss(five, repeated)
         if weights.reinverted:
-            values["reinverted"] = self._reinversion_loss(five[: len(codes)], right, images, known)
+            values["reinverted"] = self._reinversion_loss(five[: len(codes)], right, targets, identity)
         return values
 
     def _find_targets(self, rows: np.ndarray, codes: Tensor) -> tuple[Tensor, Tensor]:
@@ -204,42 +197,46 @@ class EncryptorTask:
             images = self.space.generator.synthesize(codes)
             return images, self.identity(images)
 
-    def _identity_losses(
-        self, known: Tensor, hidden: Tensor, hidden_other: Tensor, recovered: Tensor, unlocked: Tensor, other: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The reversed identity loss and the identity recovery loss of unit vectors (N, D)."""
+    def _identity_losses(self, original: Tensor, *vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """The reversed identity loss and the identity recovery loss of the unit vectors (N, D) of all images."""
+        encrypted, encrypted_other, recovered, wrong, wrong_other = vectors
         margin = self.settings.margin
         if self.settings.small_scale.pairs == "published":
-            return published_identity_losses(known, hidden, hidden_other, recovered, unlocked, other, margin)
-        cosines = compare_different(known, hidden, hidden_other, unlocked, other)
-        return reversed_identity_loss(cosines, margin), identity_recovery_loss(recovered, known)
+            return published_identity_losses(original, *vectors, margin)
+        cosines = compare_different(original, encrypted, encrypted_other, wrong, wrong_other)
+        return reversed_identity_loss(cosines, margin), identity_recovery_loss(recovered, original)
 
-    def _reinversion_loss(self, hidden: Tensor, right: Tensor, images: Tensor, known: Tensor) -> Tensor:
-        """Loss of recovery from the picture: the encrypted face is rounded to 8 bits, encoded, decrypted and drawn."""
-        decrypted = self.network(self.space.inverter(round_to_8_bits(hidden)), right)
-        made = self.space.generator.synthesize(decrypted)
-        return identity_recovery_loss(self.identity(made), known) + (made - images).square().mean()
+    def _reinversion_loss(self, encrypted: Tensor, right: Tensor, targets: Tensor, identity: Tensor) -> Tensor:
+        """Loss of recovery from the image: the encrypted face is rounded to 8 bits, encoded, decrypted and drawn."""
+        decrypted = self.network(self.space.inverter(round_to_8_bits(encrypted)), right)
+        recovered = self.space.generator.synthesize(decrypted)
+        return identity_recovery_loss(self.identity(recovered), identity) + (recovered - targets).square().mean()
 
     def _compute_code_losses(self, draw: np.random.Generator) -> dict[str, Tensor]:
         """The terms on codes alone, which is cheap because nothing is drawn; codes take the place of identities."""
         count = self.settings.small_scale.code_batch
         codes, others = self._draw_faces(draw, count)[1], self._draw_faces(draw, count)[1]
-        right, other, *wrong = self._draw_passwords(draw, count)
-        encrypted = self.network(codes, right)
-        made = [
-            encrypted,
-            self.network(codes, other),
-            self.network(encrypted, right),
-            *(self.network(encrypted, key) for key in wrong),
-        ]
-        known, hidden, hidden_other, decrypted, *unlocked = (self._weigh_codes(part) for part in (codes, *made))
+        _, five_codes = self._apply_passwords(codes, draw)
+        original, encrypted, encrypted_other, decrypted, *wrong = map(self._weigh_codes, (codes, *five_codes))
         real = self._weigh_codes(others)
-        unit = [functional.normalize(part) for part in (known, hidden, hidden_other, *unlocked)]
+        unit = [functional.normalize(part) for part in (original, encrypted, encrypted_other, *wrong)]
         return {
-            "latents": (decrypted - known).square().mean(),
+            "latents": (decrypted - original).square().mean(),
             "reversed_latents": reversed_latent_loss(compare_different(*unit), self.settings.margin),
-            "distribution": torch.stack([distribution_loss(part, real) for part in (hidden, unlocked[0])]).mean(),
+            "distribution": torch.stack([distribution_loss(part, real) for part in (encrypted, wrong[0])]).mean(),
         }
+
+    def _apply_passwords(self, codes: Tensor, draw: np.random.Generator) -> tuple[Tensor, list[Tensor]]:
+        """A password of each face (N, style), and the W+ of five faces.
+
+        They are encrypted with it and with another one, and the first is decrypted with it and with two wrong ones.
+        The passwords are z ~ N(0, I) after the mapping network.
+        """
+        z = draw.standard_normal((PASSWORDS * len(codes), self.space.generator.style_width), dtype=np.float32)
+        with torch.no_grad():
+            right, other, *wrong = self.space.generator.map(torch.from_numpy(z).to(self.space.device)).chunk(PASSWORDS)
+        encrypted, encrypted_other = self.network(codes, right), self.network(codes, other)
+        return right, [encrypted, encrypted_other, *(self.network(encrypted, key) for key in (right, *wrong))]
 
     def _weigh_codes(self, codes: Tensor) -> Tensor:
         """Codes (N, layers, style) -> (N, layers * style), standardized and weighted by their influence on pictures."""
@@ -250,12 +247,6 @@ class EncryptorTask:
         """Rows of training faces (count,) and their codes (count, layers, style)."""
         rows = draw.integers(0, len(self.codes), count)
         return rows, self.codes[torch.from_numpy(rows)].to(self.space.device)
-
-    def _draw_passwords(self, draw: np.random.Generator, count: int) -> list[Tensor]:
-        """z ~ N(0, I) through the mapping network: PASSWORDS times (count, style)."""
-        z = draw.standard_normal((PASSWORDS * count, self.space.generator.style_width), dtype=np.float32)
-        with torch.no_grad():
-            return list(self.space.generator.map(torch.from_numpy(z).to(self.space.device)).chunk(PASSWORDS))
 
     def _schedule(self, step: int) -> None:
         factor = cooldown_share(step, self.settings.steps, self.settings.cooldown)
