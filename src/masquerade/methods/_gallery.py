@@ -23,16 +23,16 @@ def open_gallery(resources: Resources) -> tuple[FaceArchive, pd.DataFrame]:
     return resources.gallery, rows
 
 
-def load_images(archive: FaceArchive, rows: pd.DataFrame, chosen: np.ndarray, like: np.ndarray) -> np.ndarray:
+def load_images(archive: FaceArchive, rows: pd.DataFrame, selected: np.ndarray, like: np.ndarray) -> np.ndarray:
     """The chosen rows (int, any shape S) as pictures, float32 (*S, 3, H, W). Each picture is read once.
 
     Raises ArchiveError if their size is not that of the pictures ``like``, which they replace.
     """
-    unique, positions = np.unique(chosen, return_inverse=True)
+    unique, positions = np.unique(selected, return_inverse=True)
     images = archive.load(rows=rows.iloc[unique]).images
     if images.shape[1:] != like.shape[1:]:
         raise ArchiveError(
             f"{archive.path} holds pictures of {images.shape[-1]} pixels, but the faces have {like.shape[-1]}: "
             "both must be equal. Build both at one size (`image.size` in params.yaml)."
         )
-    return images[positions.reshape(np.shape(chosen))]
+    return images[positions.reshape(np.shape(selected))]

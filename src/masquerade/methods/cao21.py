@@ -257,7 +257,7 @@ class Cao21(Method):
         level = self.variant.level
         draws = [seeding.make_generator(seed, "level", name).integers(len(LEVELS)) for name in faces.ids]
         levels = draws if level == "random" else [level] * len(faces)
-        return np.array([[angle(int(one))] for one in levels])
+        return np.array([[angle(int(level_of_face))] for level_of_face in levels])
 
 
 def normalize(vectors: np.ndarray) -> np.ndarray:

@@ -60,13 +60,13 @@ class RandomIdentity(Method):
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         archive, rows = _gallery.open_gallery(self.resources)
         people = rows["identity"].to_numpy()
-        chosen = []
-        for name, own in zip(faces.ids, faces.index["identity"], strict=True):
+        rows_shown = []
+        for name, person in zip(faces.ids, faces.index["identity"], strict=True):
             others = np.flatnonzero(
-                (people != own) | (people == "")
+                (people != person) | (people == "")
             )  # a face of the methods' people is also in the gallery
-            chosen.append(others[seeding.make_generator(seed, "random_identity", name).integers(len(others))])
-        return _gallery.load_images(archive, rows, np.array(chosen), like=faces.images)
+            rows_shown.append(others[seeding.make_generator(seed, "random_identity", name).integers(len(others))])
+        return _gallery.load_images(archive, rows, np.array(rows_shown), like=faces.images)
 
 
 class RandomGenerated(Method):

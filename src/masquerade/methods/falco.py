@@ -169,8 +169,8 @@ class Falco(Method):
                 if self.variant.attributes:
                     loss = loss + self.variant.attributes * attribute_loss(drawn_tokens, tokens)
                 if self._normal is not None:
-                    moved = self._normal(free) - self._normal(fake[:, None])
-                    loss = loss + params.small_scale.fake_weight * moved.square().mean(dim=(1, 2))
+                    distance = self._normal(free) - self._normal(fake[:, None])
+                    loss = loss + params.small_scale.fake_weight * distance.square().mean(dim=(1, 2))
                 (free.grad,) = torch.autograd.grad(loss.sum(), free)
                 optimizer.step()
                 schedule.step()
@@ -231,19 +231,19 @@ class Falco(Method):
                 vectors, tokens = self._encode_codes(inverted, free, None)
             (vectors.sum() + tokens.sum()).backward()
             memory.append(torch.cuda.max_memory_allocated() - before)
-        unused, whole = torch.cuda.mem_get_info()
-        room = 0.4 * whole if torch.are_deterministic_algorithms_enabled() else 0.8 * unused
+        unused, total = torch.cuda.mem_get_info()
+        room = 0.4 * total if torch.are_deterministic_algorithms_enabled() else 0.8 * unused
         return max(1, int(room / max(1, memory[1] - memory[0])))
 
 
-def identity_loss(drawn: "Tensor", real: "Tensor", margin: float) -> "Tensor":
+def identity_loss(generated: "Tensor", real: "Tensor", margin: float) -> "Tensor":
     """Eq. 2: |cos(E(x_A), E(x_R)) - m|; unit identity vectors (N, D) twice -> (N,)."""
-    return ((drawn * real).sum(dim=1) - margin).abs()
+    return ((generated * real).sum(dim=1) - margin).abs()
 
 
-def attribute_loss(drawn: "Tensor", real: "Tensor") -> "Tensor":
+def attribute_loss(generated: "Tensor", real: "Tensor") -> "Tensor":
     """Eq. 3: L1 distance; tokens (N, T, W) twice -> (N,). Mean over W, then sum over T, as in the published code.
 
     The sum that the paper prints is W times as large. It gives the same loss with lambda_att / W (0.1 / 768).
     """
-    return (drawn - real).abs().mean(dim=2).sum(dim=1)
+    return (generated - real).abs().mean(dim=2).sum(dim=1)

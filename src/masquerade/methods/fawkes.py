@@ -106,9 +106,9 @@ def search_changes(
     with torch.no_grad():
         features = identity(images)
     dissimilarity = Dissimilarity(images)
-    start, found = (images * INSIDE).atanh(), torch.zeros_like(images)
-    drawn = [seeding.make_generator(seed, "fawkes", name).uniform(-FIRST, FIRST, images.shape[1:]) for name in names]
-    modifier = torch.from_numpy(np.stack(drawn)).to(images).requires_grad_(True)
+    start, best_changes = (images * INSIDE).atanh(), torch.zeros_like(images)
+    starts = [seeding.make_generator(seed, "fawkes", name).uniform(-FIRST, FIRST, images.shape[1:]) for name in names]
+    modifier = torch.from_numpy(np.stack(starts)).to(images).requires_grad_(True)
     optimizer = torch.optim.Adadelta([modifier], lr=knobs.rate, rho=DECAY, eps=EPSILON)
     weight, side = images.new_ones(len(images)), images.new_ones(len(images))
     best = images.new_zeros(len(images))
@@ -118,7 +118,7 @@ def search_changes(
         distance = (identity(images + change) - features).square().sum(dim=1)  # features are unit vectors
         with torch.no_grad():
             better = (unlike <= MORE * knobs.threshold) & (distance > best)
-            found[better], best[better] = change[better], distance[better]
+            best_changes[better], best[better] = change[better], distance[better]
         if step == knobs.steps - 1:
             break
         excess = (unlike - knobs.threshold).clamp(min=0)
@@ -131,7 +131,7 @@ def search_changes(
                 assert modifier.grad is not None
                 modifier.sub_(FIRST_STEP * modifier.grad.sign())
             weight, side = reweigh(weight, side, unlike, knobs.threshold)
-    return found
+    return best_changes
 
 
 def reweigh(weight: "Tensor", side: "Tensor", unlike: "Tensor", threshold: float) -> "tuple[Tensor, Tensor]":
@@ -143,10 +143,10 @@ def reweigh(weight: "Tensor", side: "Tensor", unlike: "Tensor", threshold: float
 
     low = (unlike <= LESS * threshold) & (weight <= MOST)
     high = ~low & (unlike >= MORE * threshold) & (weight >= 1 / MOST)
-    one = torch.ones_like(weight)
-    doubled, halved = torch.where(side == -1, one, weight * 2), torch.where(side == 1, one, weight / 2)
-    weight = torch.where(low, doubled, torch.where(high, halved, one))
-    return weight, torch.where(low, one, torch.where(high, -one, 0 * one))
+    ones = torch.ones_like(weight)
+    doubled, halved = torch.where(side == -1, ones, weight * 2), torch.where(side == 1, ones, weight / 2)
+    weight = torch.where(low, doubled, torch.where(high, halved, ones))
+    return weight, torch.where(low, ones, torch.where(high, -ones, 0 * ones))
 
 
 class Dissimilarity:

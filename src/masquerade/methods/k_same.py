@@ -62,8 +62,8 @@ class KSame(Method):
         probes, gallery = average_down(faces.images, self.params.distance_size), self._small_gallery
         # ||p - g||^2 without ||p||^2, which is the same for every gallery picture.
         distance = np.square(gallery).sum(axis=1) - 2 * probes @ gallery.T
-        chosen = np.stack([closest_people(row, self._people, self.variant.k) for row in distance])
-        return _gallery.load_images(self._archive, self._rows, chosen, like=faces.images).mean(axis=1)
+        rows = np.stack([closest_people(row, self._people, self.variant.k) for row in distance])
+        return _gallery.load_images(self._archive, self._rows, rows, like=faces.images).mean(axis=1)
 
 
 def average_down(images: np.ndarray, size: int) -> np.ndarray:

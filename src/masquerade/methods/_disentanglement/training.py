@@ -54,23 +54,23 @@ def discriminator_loss(real: Sequence[Tensor], fake: Sequence[Tensor]) -> Tensor
     return torch.stack(losses).mean()
 
 
-def identity_loss(drawn: Tensor, target: Tensor) -> Tensor:
+def identity_loss(generated: Tensor, target: Tensor) -> Tensor:
     """L_id = 1 - cos(r_id(X^), r_id(X)), Eq. 15, the mean over rows (N, D); 0 (same) .. 2 (opposite)."""
-    return (1 - cosine_similarity(drawn, target)).mean()
+    return (1 - cosine_similarity(generated, target)).mean()
 
 
-def attribute_loss(drawn: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:
+def attribute_loss(generated: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:
     """L_att = 1/2 sum_k ||r_att^k(X^) - r_att^k(X)||^2, Eq. 16, the mean over the pairs. Maps: (N, C, H, W)."""
-    norms = [(d - t).square().mean() for d, t in zip(drawn, target, strict=True)]
+    norms = [(d - t).square().mean() for d, t in zip(generated, target, strict=True)]
     return 0.5 * torch.stack(norms).sum()
 
 
-def reconstruction_loss(drawn: Tensor, target: Tensor, same: Tensor) -> Tensor:
+def reconstruction_loss(generated: Tensor, target: Tensor, same: Tensor) -> Tensor:
     """L_rec = 1/2 ||X^ - X||^2, Eq. 17, the mean over the ``same`` pairs, bool (N,); 0 without such a pair.
 
     Section IV.D: there is no target image for a pair of different faces, so its L_rec is 0.
     """
-    of_pair = 0.5 * (drawn - target).square().mean(dim=(1, 2, 3))
+    of_pair = 0.5 * (generated - target).square().mean(dim=(1, 2, 3))
     return (of_pair * same).sum() / same.sum().clamp(min=1)
 
 
@@ -164,9 +164,11 @@ class StageOneTask:
         images = torch.from_numpy(to_float(self.images[rows])).to(self.device)
         identity = self._add_noise(self.identities[torch.from_numpy(identity_rows)], phase.noised, step)
         share = phase.rate * cooldown_share(step - phase.first, phase.steps, self.settings.small_scale.cooldown)
-        values, drawn = self._update_generator(phase, images, identity, torch.from_numpy(same).to(self.device), share)
+        values, generated = self._update_generator(
+            phase, images, identity, torch.from_numpy(same).to(self.device), share
+        )
         if phase.weights.adversarial:
-            values["discriminator"] = self._update_discriminator(phase, images, drawn)
+            values["discriminator"] = self._update_discriminator(phase, images, generated)
         return {name: value.item() for name, value in values.items()}
 
     def _add_noise(self, identity: Tensor, share_noised: float, step: int) -> Tensor:
@@ -177,8 +179,8 @@ class StageOneTask:
         """
         count = round(share_noised * len(identity))
         draw = seeding.make_generator(self.seed, "noise", step)
-        drawn = torch.from_numpy(draw.standard_normal((count, identity.shape[1]), dtype=np.float32)).to(identity)
-        directions = self.network.project(normalize(drawn))
+        normal = torch.from_numpy(draw.standard_normal((count, identity.shape[1]), dtype=np.float32)).to(identity)
+        directions = self.network.project(normalize(normal))
         share = torch.from_numpy(draw.random((count, 1), dtype=np.float32)).to(identity)
         first, last = identity.tensor_split([len(identity) - count])
         return torch.cat([first, normalize(last.lerp(directions, share))])
@@ -187,21 +189,21 @@ class StageOneTask:
         self, phase: Phase, images: Tensor, identity: Tensor, same: Tensor, share: float
     ) -> tuple[dict[str, Tensor], Tensor]:
         maps = self.network.attributes(images)
-        drawn = self.network.fuse(identity, maps)  # X^, (N, 3, S, S)
+        generated = self.network.fuse(identity, maps)  # X^, (N, 3, S, S)
         phase.discriminator.requires_grad_(False)
-        values = {"adversarial": adversarial_loss(phase.score(drawn))} if phase.weights.adversarial else {}
+        values = {"adversarial": adversarial_loss(phase.score(generated))} if phase.weights.adversarial else {}
         values |= {
-            "attributes": attribute_loss(self.network.attributes(drawn), maps),
-            "identity": identity_loss(self.identity(drawn), identity),
-            "reconstruction": reconstruction_loss(drawn, images, same),
+            "attributes": attribute_loss(self.network.attributes(generated), maps),
+            "identity": identity_loss(self.identity(generated), identity),
+            "reconstruction": reconstruction_loss(generated, images, same),
         }
         total = weigh_losses(values, phase.weights)  # Eq. 18
         phase.generator_optimizers.descend(total, share)
         phase.discriminator.requires_grad_(True)
-        return values | {"total": total}, drawn.detach()
+        return values | {"total": total}, generated.detach()
 
-    def _update_discriminator(self, phase: Phase, images: Tensor, drawn: Tensor) -> Tensor:
-        loss = discriminator_loss(phase.score(images), phase.score(drawn))
+    def _update_discriminator(self, phase: Phase, images: Tensor, generated: Tensor) -> Tensor:
+        loss = discriminator_loss(phase.score(images), phase.score(generated))
         phase.discriminator_optimizers.descend(loss, phase.rate)
         return loss
 

@@ -57,15 +57,15 @@ class Drawing:
         region.check_masks(faces, places)
         hidden = np.where(places[:, None], 0.0, images).astype(np.float32)  # the face is gone from here on
         guides = guide(region.scale_landmarks(faces.landmarks, width, self.size), self.size)
-        drawn = apply_in_batches(self._draw, BATCH, hidden, places[:, None].astype(np.float32), guides, codes)
-        return region.paste(images, drawn.numpy(), places)
+        generated = apply_in_batches(self._draw, BATCH, hidden, places[:, None].astype(np.float32), guides, codes)
+        return region.paste(images, generated.numpy(), places)
 
     def _draw(self, hidden: Tensor, masks: Tensor, guide: Tensor, codes: Tensor) -> Tensor:
         side = hidden.shape[-1]
         if side != self.size:
             hidden, masks = (deterministic.average(part, (self.size,) * 2) for part in (hidden, masks))
-        made = self._network(hidden, masks, guide, codes)
-        return made if side == self.size else deterministic.resize(made, (side, side), "bicubic")
+        generated = self._network(hidden, masks, guide, codes)
+        return generated if side == self.size else deterministic.resize(generated, (side, side), "bicubic")
 
 
 FADE = 0.06  # share of the side over which the drawing fades into the surroundings, outside of the hidden region
@@ -105,31 +105,31 @@ class LatentDrawing:
         places = masks(faces.landmarks, size)
         region.check_masks(faces, places)
         hidden = np.where(places[:, None], 0.0, faces.images).astype(np.float32)  # the face is gone from here on
-        seen = (~places[:, None]).astype(np.float32)
+        around = (~places[:, None]).astype(np.float32)
         points = ((faces.landmarks + 0.5) / size).astype(np.float32)
-        codes = apply_in_batches(partial(self._optimize_codes, share=share), BATCH, hidden, seen, points, normal)
-        made = self._space.draw(codes).numpy()
-        missed = ~torch.from_numpy(self._space.inverter.reaches(hidden, (made * seen).astype(np.float32)))
+        codes = apply_in_batches(partial(self._optimize_codes, share=share), BATCH, hidden, around, points, normal)
+        generated = self._space.draw(codes).numpy()
+        missed = ~torch.from_numpy(self._space.inverter.reaches(hidden, (generated * around).astype(np.float32)))
         if missed.any():  # a tensor: the cost estimate has no values
             raise PictureError("the generator does not reach what is around the face")
-        return region.blend(faces.images, made, compute_fading(places))
+        return region.blend(faces.images, generated, compute_fading(places))
 
-    def _optimize_codes(self, hidden: Tensor, seen: Tensor, points: Tensor, normal: Tensor, share: float) -> Tensor:
+    def _optimize_codes(self, hidden: Tensor, around: Tensor, points: Tensor, normal: Tensor, share: float) -> Tensor:
         """W+ (N, layers, style) of pictures with these surroundings."""
         generator = self._space.generator
         styles = generator.broadcast(generator.truncate(generator.map(normal), share * self._settings.share))
-        filled = hidden + generator.synthesize(styles).clamp(-1, 1) * (1 - seen)
+        filled = hidden + generator.synthesize(styles).clamp(-1, 1) * (1 - around)
         codes = self._space.inverter(filled)
         guide, guided = self._guide, None
         if guide is not None:
             guided = partial(self._guide_error, guide=guide, points=guide @ points)
-        return refined(codes, hidden, generator, self._codes_of_w, self._settings, seen, guided)
+        return refined(codes, hidden, generator, self._codes_of_w, self._settings, around, guided)
 
-    def _guide_error(self, made: Tensor, rows: slice, guide: Tensor, points: Tensor) -> Tensor:
+    def _guide_error(self, images: Tensor, rows: slice, guide: Tensor, points: Tensor) -> Tensor:
         """The error of the points of pictures: the mean square of their distance in sides, weighted, (N,)."""
         assert self._landmarks is not None
-        found = to_shares(self._landmarks(made), tuple(made.shape[-2:]))
-        return self._settings.points * (guide @ found - points[rows]).square().sum(2).mean(1)
+        landmarks = to_shares(self._landmarks(images), tuple(images.shape[-2:]))
+        return self._settings.points * (guide @ landmarks - points[rows]).square().sum(2).mean(1)
 
 
 def compute_fading(places: np.ndarray) -> np.ndarray:

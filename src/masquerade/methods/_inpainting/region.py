@@ -24,9 +24,9 @@ def find_boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
     return compute_boxes(landmarks, (size, size))
 
 
-def scale_landmarks(landmarks: np.ndarray, own: int, size: int) -> np.ndarray:
-    """Landmarks in pixels of pictures of ``own`` pixels a side -> in pixels of pictures of ``size``."""
-    return (landmarks + 0.5) * (size / own) - 0.5
+def scale_landmarks(landmarks: np.ndarray, side: int, size: int) -> np.ndarray:
+    """Landmarks in pixels of pictures of ``side`` pixels a side -> in pixels of pictures of ``size``."""
+    return (landmarks + 0.5) * (size / side) - 0.5
 
 
 def draw_box_masks(landmarks: np.ndarray, size: int) -> np.ndarray:
@@ -84,13 +84,13 @@ def select_keypoints(landmarks: np.ndarray, size: int) -> np.ndarray:
 
     Nose, left eye, right eye, left ear, right ear, and both shoulders, which no landmark shows: they are `OUTSIDE`.
     """
-    found = [
+    visible = [
         landmarks[:, NOSE],
         *(landmarks[:, eye].mean(axis=1) for eye in EYES),
         *(landmarks[:, ear] for ear in EARS),
     ]
-    shares = (np.stack(found, axis=1) + 0.5) / size
-    shoulders = np.full((len(landmarks), KEYPOINTS - len(found), 2), OUTSIDE)
+    shares = (np.stack(visible, axis=1) + 0.5) / size
+    shoulders = np.full((len(landmarks), KEYPOINTS - len(visible), 2), OUTSIDE)
     return np.concatenate([shares, shoulders], axis=1).astype(np.float32)
 
 
@@ -121,14 +121,14 @@ def check_masks(faces: Faces, masks: np.ndarray) -> None:
             )
 
 
-def blend(images: np.ndarray, drawn: np.ndarray, share: np.ndarray) -> np.ndarray:
+def blend(images: np.ndarray, generated: np.ndarray, share: np.ndarray) -> np.ndarray:
     """The pictures (N, 3, H, W) mixed with the drawn pixels by their ``share``, float32 (N, H, W) in [0, 1].
 
     A share of 1 leaves no bit of the pictures.
     """
-    return share[:, None] * np.clip(drawn, -1.0, 1.0) + (1 - share[:, None]) * images
+    return share[:, None] * np.clip(generated, -1.0, 1.0) + (1 - share[:, None]) * images
 
 
-def paste(images: np.ndarray, drawn: np.ndarray, masks: np.ndarray) -> np.ndarray:
+def paste(images: np.ndarray, generated: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """The pictures (N, 3, H, W) with the drawn pixels where ``masks`` bool (N, H, W) is true, limited to [-1, 1]."""
-    return np.where(masks[:, None], np.clip(drawn, -1.0, 1.0), images)
+    return np.where(masks[:, None], np.clip(generated, -1.0, 1.0), images)

@@ -43,9 +43,9 @@ class Scenes(NamedTuple):
         """The pictures, gray (0) in the region."""
         return self.images * (1 - self.masks)
 
-    def paste(self, drawn: Tensor) -> Tensor:
+    def paste(self, generated: Tensor) -> Tensor:
         """The pictures with the drawn region."""
-        return self.hidden + drawn * self.masks
+        return self.hidden + generated * self.masks
 
 
 class People(NamedTuple):
@@ -114,10 +114,10 @@ class InpaintingTask(ABC):
         """A batch, half of it mirrored."""
         rows = draw.integers(len(self.people.pictures), size=self.settings.batch)
         images, points = to_float(self.people.pictures[rows]), self.people.landmarks[rows].copy()
-        turned = draw.random(len(rows)) < 0.5
-        images[turned] = images[turned][..., ::-1]
-        points[turned] = points[turned][:, self._order]
-        points[turned, :, 0] = self.size - 1 - points[turned, :, 0]
+        mirrored = draw.random(len(rows)) < 0.5
+        images[mirrored] = images[mirrored][..., ::-1]
+        points[mirrored] = points[mirrored][:, self._order]
+        points[mirrored, :, 0] = self.size - 1 - points[mirrored, :, 0]
         return self.build_scenes(images, points, rows, draw)
 
     def build_scenes(
@@ -159,13 +159,13 @@ def paint_region(network: nn.Module, scenes: Scenes) -> Tensor:
     return scenes.paste(network(scenes.hidden, scenes.masks, scenes.guide, scenes.code))
 
 
-def compute_differences(pasted: Tensor, scenes: Scenes, wanted: Tensor) -> dict[str, Tensor]:
+def compute_differences(pasted: Tensor, scenes: Scenes, compared: Tensor) -> dict[str, Tensor]:
     """The mean absolute errors of the drawn pixels, and of the differences between neighbors of which one is drawn.
 
-    And of the texture around the drawn pixels. Only of the ``wanted`` pictures, bool (N,).
+    And of the texture around the drawn pixels. Only of the ``compared`` pictures, bool (N,).
     """
-    chosen = wanted.to(pasted)[:, None, None, None]
-    error, mask = (pasted - scenes.images) * chosen, scenes.masks * chosen
+    weights = compared.to(pasted)[:, None, None, None]
+    error, mask = (pasted - scenes.images) * weights, scenes.masks * weights
     edges = places = 0.0
     for along in (2, 3):
         neighbors = mask.narrow(along, 1, mask.shape[along] - 1), mask.narrow(along, 0, mask.shape[along] - 1)
@@ -202,12 +202,14 @@ def read_people(
     ``names``: only these people. Larger pictures are averaged down. Raises ParameterError if fewer than two faces
     remain, or if pictures are smaller than ``size``.
     """
-    rows, own = select_located(archive, part), archive.metadata["size"]
+    rows, archive_size = select_located(archive, part), archive.metadata["size"]
     if names is not None:
         rows = rows[rows["identity"].isin(set(names))]
     rows = rows.iloc[:limit]
-    if own < size:
-        raise ParameterError(f"{archive.path} holds pictures of {own} pixels; this network needs {size}. Lower widths.")
+    if archive_size < size:
+        raise ParameterError(
+            f"{archive.path} holds images of {archive_size} pixels; this network needs {size}. Lower widths."
+        )
     if len(rows) < 2:
         raise ParameterError(
             f"{archive.path} holds {len(rows)} usable faces with landmarks in part {part}; two are needed. Build a "
@@ -217,7 +219,9 @@ def read_people(
         [to_uint8(average_down(faces.images, size)) for faces in archive.batches(DECODED, rows=rows)]
     )
     return People(
-        pictures, region.scale_landmarks(Faces(np.empty(0), rows).landmarks, own, size), rows["identity"].tolist()
+        pictures,
+        region.scale_landmarks(Faces(np.empty(0), rows).landmarks, archive_size, size),
+        rows["identity"].tolist(),
     )
 
 
@@ -243,10 +247,15 @@ def train(
     archive = training.archive
     task = task_of(read_people(archive, job.people, size, names=names and names(archive)))
     network = training.average(task.network)
-    known = read_people(archive, "validation", size, SAMPLES)
+    shown = read_people(archive, "validation", size, SAMPLES)
     draw = seeding.make_generator(job.seed, "samples")
     with torch.no_grad():
-        scenes = task.build_scenes(to_float(known.pictures), known.landmarks, np.arange(len(known.pictures)), draw)
+        scenes = task.build_scenes(
+            to_float(shown.pictures),
+            shown.landmarks,
+            np.arange(len(shown.pictures)),
+            draw,
+        )
     training.fit(task, settings.steps, lambda: draw_samples(network, scenes))
     training.save({"network": network}, {"size": size})
 

@@ -74,22 +74,22 @@ class AnonymousNet(Method):
         from masquerade.networks.inputs import apply_in_batches
 
         check_size(faces.images, self._size)
-        own = apply_in_batches(self._estimator, BATCH, faces.images)[:, self._chosen] > 0
-        wanted = torch.from_numpy(self.choose_labels(own.numpy(), faces.ids, seed)).float()
-        made = apply_in_batches(self._network, BATCH, faces.images, wanted)
+        labels = apply_in_batches(self._estimator, BATCH, faces.images)[:, self._chosen] > 0
+        target_labels = torch.from_numpy(self.choose_labels(labels.numpy(), faces.ids, seed)).float()
+        images = apply_in_batches(self._network, BATCH, faces.images, target_labels)
         if self.variant.perturbation:
-            made = (made + self._population["perturbation"]).clamp(-1, 1)
-        return made.numpy()
+            images = (images + self._population["perturbation"]).clamp(-1, 1)
+        return images.numpy()
 
-    def choose_labels(self, own: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
+    def choose_labels(self, labels: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
         """Stage II: the labels to draw, bool (N, selected), from the estimated ones and the ids of the pictures."""
         label_sets, counts = (self._population[name].numpy() for name in ("labels", "counts"))
-        chosen = own.copy()
+        target_labels = labels.copy()
         for row, name in enumerate(names):
             draw = seeding.make_generator(seed, "anonymousnet", name)
             if draw.random() >= self.variant.closeness:
-                chosen[row] = label_sets[draw.choice(len(label_sets), p=counts / counts.sum())]
-        return chosen
+                target_labels[row] = label_sets[draw.choice(len(label_sets), p=counts / counts.sum())]
+        return target_labels
 
     def statement(self) -> dict[str, object]:
         return {

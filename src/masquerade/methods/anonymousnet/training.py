@@ -40,9 +40,9 @@ class LabeledBlock(nn.Module):
         self.label = nn.Linear(labels, 4 * width) if labels else None
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        made = [None] * 4 if self.label is None else self.label(labels)[:, :, None, None].chunk(4, dim=1)
-        deep = _modulate(self.norm1(self.first(x)), made[0], made[1]).relu()
-        return x + _modulate(self.norm2(self.second(deep)), made[2], made[3])
+        affine = [None] * 4 if self.label is None else self.label(labels)[:, :, None, None].chunk(4, dim=1)
+        deep = _modulate(self.norm1(self.first(x)), affine[0], affine[1]).relu()
+        return x + _modulate(self.norm2(self.second(deep)), affine[2], affine[3])
 
 
 class StarGanGenerator(nn.Module):
@@ -79,8 +79,8 @@ class StarGanGenerator(nn.Module):
         features = self.down(features)
         for block in self.middle:
             features = block(features, labels)
-        drawn = self.up(features).tanh()
-        return drawn if not self.reach else ((INSIDE * images).atanh() + self.reach * drawn).tanh()
+        generated = self.up(features).tanh()
+        return generated if not self.reach else ((INSIDE * images).atanh() + self.reach * generated).tanh()
 
 
 class StarGanCritic(nn.Module):
@@ -135,8 +135,8 @@ class AnonymousNetTask:
         self.chosen = select_columns(settings)
         self.estimator = build_estimator(settings).to(self.device)
         self.network = build_generator(settings).to(self.device)
-        chosen = settings.critic
-        self.critic = StarGanCritic(pictures.shape[1], len(self.chosen), chosen.width, chosen.depth).to(self.device)
+        critic = settings.critic
+        self.critic = StarGanCritic(pictures.shape[1], len(self.chosen), critic.width, critic.depth).to(self.device)
         self.modules = {"estimator": self.estimator, "network": self.network, "critic": self.critic}
         critic_rates = (settings.critic.learning_rate, settings.small_scale.critic_kernel_rate)
         network_rates = (settings.learning_rate, settings.kernel_rate)
@@ -170,8 +170,8 @@ class AnonymousNetTask:
 
     def _learn_labels(self, step: int) -> Tensor:
         """An update of the critic by the labels of real pictures alone (Choi et al. 2018, Eq. 2)."""
-        images, own, _ = self._draw_batch(step, 0)
-        loss = functional.binary_cross_entropy_with_logits(self.critic(images)[1], own)
+        images, labels, _ = self._draw_batch(step, 0)
+        loss = functional.binary_cross_entropy_with_logits(self.critic(images)[1], labels)
         self.optimizers["critic"].descend(loss, 1.0)
         return loss
 
@@ -179,15 +179,15 @@ class AnonymousNetTask:
         """Stage III: the losses of StarGAN (Choi et al. 2018, Eq. 1-7)."""
         updates = range(self.settings.critic_updates)
         criticism = [self._update_critic(*self._draw_batch(step, number), step) for number in updates]
-        images, own, wanted = self._draw_batch(step, self.settings.critic_updates)
+        images, labels, target_labels = self._draw_batch(step, self.settings.critic_updates)
         weights = self.settings.losses
-        drawn = self.network(images, wanted)
+        generated = self.network(images, target_labels)
         self.critic.requires_grad_(False)
-        scores, logits = self.critic(drawn)
+        scores, logits = self.critic(generated)
         values = {
             "adversarial": -scores.mean(),  # Eq. 7, of the generator
-            "classification": functional.binary_cross_entropy_with_logits(logits, wanted),  # Eq. 3
-            "cycle": (self.network(drawn, own) - images).abs().mean(),  # Eq. 4
+            "classification": functional.binary_cross_entropy_with_logits(logits, target_labels),  # Eq. 3
+            "cycle": (self.network(generated, labels) - images).abs().mean(),  # Eq. 4
         }
         total = weigh_losses(values, weights)  # Eq. 6
         share = cooldown_share(step - count_warmup_steps(self.settings), self.settings.steps, self.settings.cooldown)
@@ -195,16 +195,16 @@ class AnonymousNetTask:
         self.critic.requires_grad_(True)
         return values | {"critic": criticism[-1]}
 
-    def _update_critic(self, images: Tensor, own: Tensor, wanted: Tensor, step: int) -> Tensor:
+    def _update_critic(self, images: Tensor, labels: Tensor, target_labels: Tensor, step: int) -> Tensor:
         weights, settings = self.settings.losses, self.settings
         with torch.no_grad():
-            drawn = self.network(images, wanted)
-        (real, logits), (fake, _) = self.critic(images), self.critic(drawn)
+            generated = self.network(images, target_labels)
+        (real, logits), (fake, _) = self.critic(images), self.critic(generated)
         loss = fake.mean() - real.mean()  # Eq. 7, of the critic
-        loss = loss + weights.classification * functional.binary_cross_entropy_with_logits(logits, own)  # Eq. 2
+        loss = loss + weights.classification * functional.binary_cross_entropy_with_logits(logits, labels)  # Eq. 2
         if weights.gradient_penalty and step % settings.small_scale.penalty_every == 0:
             draw = seeding.make_generator(self.seed, "penalty", step)
-            penalty = gradient_penalty(lambda mixed: self.critic(mixed)[0], images, drawn, draw)  # Eq. 7
+            penalty = gradient_penalty(lambda mixed: self.critic(mixed)[0], images, generated, draw)  # Eq. 7
             loss = loss + weights.gradient_penalty * settings.small_scale.penalty_every * penalty
         self.optimizers["critic"].descend(loss, 1.0)
         return loss.detach()
@@ -212,12 +212,14 @@ class AnonymousNetTask:
     def _draw_batch(self, step: int, number: int) -> tuple[Tensor, Tensor, Tensor]:
         """Pictures, half of them mirrored, their own labels, and the labels of other pictures of the training."""
         draw = seeding.make_generator(self.seed, "stage III", step, number)
-        rows, others = (draw.integers(len(self.pictures), size=self.settings.batch) for _ in range(2))
+        rows, target_rows = (draw.integers(len(self.pictures), size=self.settings.batch) for _ in range(2))
         images = to_float(self.pictures[rows])
-        turned = draw.random(len(rows)) < 0.5
-        images[turned] = images[turned][..., ::-1]
-        own, wanted = (self.labels[torch.from_numpy(some)][:, self.chosen].to(self.device) for some in (rows, others))
-        return torch.from_numpy(images).to(self.device), own, wanted
+        mirrored = draw.random(len(rows)) < 0.5
+        images[mirrored] = images[mirrored][..., ::-1]
+        labels, target_labels = (
+            self.labels[torch.from_numpy(some)][:, self.chosen].to(self.device) for some in (rows, target_rows)
+        )
+        return torch.from_numpy(images).to(self.device), labels, target_labels
 
 
 def count_warmup_steps(settings: AnonymousNetSettings) -> int:
@@ -274,9 +276,9 @@ def search_perturbation(identity: nn.Module, pictures: np.ndarray, settings: Ano
         rows = draw.integers(len(pictures), size=settings.estimator.batch)
         images = torch.from_numpy(to_float(pictures[rows])).to(where)
         with torch.no_grad():
-            own = identity(images)
+            identity_vectors = identity(images)
         change.requires_grad_(True)
-        cosine = (identity((images + change).clamp(-1, 1)) * own).sum(dim=1).mean()
+        cosine = (identity((images + change).clamp(-1, 1)) * identity_vectors).sum(dim=1).mean()
         slope = torch.autograd.grad(cosine, change)[0]
         change = (change.detach() - limit / 4 * slope.sign()).clamp(-limit, limit)
     return change
@@ -287,5 +289,5 @@ def draw_samples(network: nn.Module, images: np.ndarray, labels: int) -> np.ndar
     """uint8 (rows, columns, 3): original | each selected attribute alone."""
     where = next(network.parameters()).device
     pictures = torch.from_numpy(images).to(where)
-    drawn = [network(pictures, label.expand(len(pictures), -1)) for label in torch.eye(labels, device=where)]
-    return arrange_columns([pictures, *drawn])
+    generated = [network(pictures, label.expand(len(pictures), -1)) for label in torch.eye(labels, device=where)]
+    return arrange_columns([pictures, *generated])

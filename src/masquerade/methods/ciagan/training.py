@@ -200,9 +200,9 @@ def load_official(params: CiaganSettings, path: Path) -> CiaganGenerator:
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    given = weight_files.select_tensors(weight_files.read(path), path)
+    tensors = weight_files.select_tensors(weight_files.read(path), path)
     return weight_files.load(
-        build_generator(params), weight_files.rename_tensors(given, official_names(params), path), path
+        build_generator(params), weight_files.rename_tensors(tensors, official_names(params), path), path
     )
 
 
@@ -223,8 +223,8 @@ def official_names(params: CiaganSettings) -> dict[str, str]:
         convolutions |= {f"res{block + 1}.conv{n}": f"middle.{block}.layers.{at}" for n, at in ((1, 0), (2, 3))}
         plain |= {f"res{block + 1}.in{n}": f"middle.{block}.layers.{at}" for n, at in ((1, 1), (2, 4))}
     plain["conv_end.0"] = "end"
-    found = {f"{a}.conv2d.{x}": f"{b}.{y}" for a, b in convolutions.items() for x, y in SPECTRAL.items()}
-    return found | {f"{a}.{x}": f"{b}.{y}" for a, b in plain.items() for x, y in PLAIN.items()}
+    names = {f"{a}.conv2d.{x}": f"{b}.{y}" for a, b in convolutions.items() for x, y in SPECTRAL.items()}
+    return names | {f"{a}.{x}": f"{b}.{y}" for a, b in plain.items() for x, y in PLAIN.items()}
 
 
 MARGIN = 3.0  # distance beyond which two people are not pushed further apart: the published code
@@ -263,8 +263,8 @@ class CiaganTask(InpaintingTask):
     def draw_scenes(self, draw: np.random.Generator) -> Scenes:
         """A batch, half of it mirrored, whose first half has the labels of its own people."""
         scenes = super().draw_scenes(draw)
-        own = encode_one_hot(self.owners[scenes.rows[: len(scenes.rows) // 2]], self.settings.labels)
-        scenes.code[: len(own)] = torch.from_numpy(own).to(scenes.code)
+        owner_codes = encode_one_hot(self.owners[scenes.rows[: len(scenes.rows) // 2]], self.settings.labels)
+        scenes.code[: len(owner_codes)] = torch.from_numpy(owner_codes).to(scenes.code)
         return scenes
 
     def shows_owner(self, scenes: Scenes) -> Tensor:
@@ -288,9 +288,9 @@ class CiaganTask(InpaintingTask):
             cosine = (normalize(self.encoder(pasted)) * self.centers[labels]).sum(dim=1)
             return {"identity": (1 - cosine).mean()}
         draw = seeding.make_generator(self.seed, "wanted", int(scenes.rows[0]), int(scenes.rows[-1]))
-        other = self._draw_images(labels.cpu().numpy(), draw)
+        target_images = self._draw_images(labels.cpu().numpy(), draw)
         self.siamese.requires_grad_(False)
-        distance = (self.siamese(pasted) - self.siamese(other)).square().sum(dim=1)
+        distance = (self.siamese(pasted) - self.siamese(target_images)).square().sum(dim=1)
         self.siamese.requires_grad_(True)
         return {"identity": 0.5 * distance.mean()}
 

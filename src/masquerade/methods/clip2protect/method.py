@@ -58,8 +58,10 @@ class CLIP2Protect(Method):
 
     def _targets(self, faces: Faces, seed: int) -> np.ndarray:
         """The rows of the gallery with the targets of the faces, int (N,)."""
-        known = seeding.make_generator(seed, "clip2protect").choice(len(self._rows), self.params.targets)
-        return known[[seeding.make_generator(seed, "clip2protect", name).integers(len(known)) for name in faces.ids]]
+        target_rows = seeding.make_generator(seed, "clip2protect").choice(len(self._rows), self.params.targets)
+        return target_rows[
+            [seeding.make_generator(seed, "clip2protect", name).integers(len(target_rows)) for name in faces.ids]
+        ]
 
     def statement(self) -> dict[str, object]:
         return {"goal": self.variant.goal, "prompt": self.variant.prompt, "surrogates": "identity"}

@@ -66,13 +66,13 @@ class OwnConv2d(nn.Module):
         style = torch.bmm(self.matrix, code[:, :, None] * self.code_scale)[:, :, 0] + self.bias * self.rate
         style = style * self.scale
         x, kernels = x * style[:, :, None, None], self.weight.flatten(0, 1)  # Eq. 1
-        joined, count = x.flatten(0, 1)[None], len(x)
+        grouped, count = x.flatten(0, 1)[None], len(x)
         if self.up:
-            joined = functional.conv_transpose2d(joined, kernels, stride=2, groups=count)
-            x = self.blur(joined[0].unflatten(0, (count, -1)))
+            grouped = functional.conv_transpose2d(grouped, kernels, stride=2, groups=count)
+            x = self.blur(grouped[0].unflatten(0, (count, -1)))
         else:
-            joined = functional.conv2d(joined, kernels, padding=self.padding, groups=count)
-            x = joined[0].unflatten(0, (count, -1))
+            grouped = functional.conv2d(grouped, kernels, padding=self.padding, groups=count)
+            x = grouped[0].unflatten(0, (count, -1))
         if not self.demodulate:
             return x, None
         squares = SquareSums.apply(self.weight)
@@ -85,8 +85,8 @@ def own_generators(generator: Generator, count: int) -> Generator:
 
     Its mapping network is that of ``generator``. All other parameters have a leading dimension of pictures.
     """
-    own = copy.deepcopy(generator)
-    for parent in list(own.modules()):
+    copies = copy.deepcopy(generator)
+    for parent in list(copies.modules()):
         for name, layer in list(parent.named_children()):
             if isinstance(layer, ModulatedConv2d):
                 setattr(parent, name, OwnConv2d(layer, count))
@@ -94,7 +94,7 @@ def own_generators(generator: Generator, count: int) -> Generator:
             name, ones = LEADING[type(parent)]
             value = getattr(parent, name).detach()
             setattr(parent, name, nn.Parameter(value.repeat(count, *ones)))
-    return own
+    return copies
 
 
 class Search:
@@ -143,35 +143,35 @@ class Search:
     def _search_codes(self, generator: Generator, clear: Tensor, start: Tensor, goal: Tensor) -> Tensor:
         """Stage 2: the pictures after the search of the fine layers of the codes."""
         params, semantics = self.params, self.space.semantics
-        kept, first = start[:, : self.first].unbind(1), start[:, self.first :]
+        coarse, first = start[:, : self.first].unbind(1), start[:, self.first :]
         with torch.no_grad():
-            own, wanted = self.identity(clear), self.identity(goal)
+            identity, target_identity = self.identity(clear), self.identity(goal)
             described = normalize(semantics.cls(clear), dim=-1)
             begun = generator.begin(start, self.first)
         fine = first.clone().requires_grad_(True)
         optimizer = torch.optim.Adam([fine], lr=params.search_rate)
         for _ in range(params.search_steps):
-            made = generator.synthesize([*kept, *fine.unbind(1)], begun=begun)
-            loss = params.adversarial * self._identity_loss(self.identity(made), own, wanted)
-            loss = loss + params.text * self._text_loss(normalize(semantics.cls(made), dim=-1), described)
+            images = generator.synthesize([*coarse, *fine.unbind(1)], begun=begun)
+            loss = params.adversarial * self._identity_loss(self.identity(images), identity, target_identity)
+            loss = loss + params.text * self._text_loss(normalize(semantics.cls(images), dim=-1), described)
             loss = loss + params.latent * (fine - first).square().sum(dim=(1, 2))
             (fine.grad,) = torch.autograd.grad(loss.sum(), fine)
             optimizer.step()
         with torch.no_grad():
-            return generator.synthesize([*kept, *fine.unbind(1)], begun=begun)
+            return generator.synthesize([*coarse, *fine.unbind(1)], begun=begun)
 
-    def _identity_loss(self, made: Tensor, own: Tensor, wanted: Tensor) -> Tensor:
+    def _identity_loss(self, vectors: Tensor, original: Tensor, target: Tensor) -> Tensor:
         """1 - cos to the target; to dodge, minus 1 - cos to the person, too. Unit vectors (N, D) -> (N,)."""
-        loss = 1 - (made * wanted).sum(dim=1)
-        return loss - (1 - (made * own).sum(dim=1)) if self.variant.goal == "dodge" else loss
+        loss = 1 - (vectors * target).sum(dim=1)
+        return loss - (1 - (vectors * original).sum(dim=1)) if self.variant.goal == "dodge" else loss
 
-    def _text_loss(self, made: Tensor, described: Tensor) -> Tensor:
+    def _text_loss(self, features: Tensor, described: Tensor) -> Tensor:
         """InfoNCE of directions: that of the picture towards that of the text, away from that of the source text.
 
         Positives: from the source text to the prompt, and from the picture to the prompt; negatives: from the picture
         to the source text, one a template. Features (N, D) twice -> (N,).
         """
-        query = normalize(made - described, dim=-1, eps=1e-6)
+        query = normalize(features - described, dim=-1, eps=1e-6)
         between = (self.wanted - self.source).mean(dim=0).expand_as(described)
         positives = torch.stack([between, self.wanted.mean(dim=0) - described], dim=1)
         negatives = self.source - described[:, None]

@@ -72,5 +72,5 @@ class DartBlur(Method):
         plain, masks = blur_boxes(faces.images, corners), region.draw_masks(corners, width)
         if self.variant.plain:
             return plain
-        made = apply_in_batches(self._network, BATCH, plain, masks[:, None].astype(np.float32))
-        return region.paste(plain, made.numpy(), masks)
+        generated = apply_in_batches(self._network, BATCH, plain, masks[:, None].astype(np.float32))
+        return region.paste(plain, generated.numpy(), masks)

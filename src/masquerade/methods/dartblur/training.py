@@ -80,9 +80,9 @@ def load_official(params: DartBlurSettings, path: Path) -> DartBlurUNet:
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    given = weight_files.select_tensors(weight_files.read(path), path)
+    tensors = weight_files.select_tensors(weight_files.read(path), path)
     return weight_files.load(
-        DartBlurUNet(params.widths), weight_files.rename_tensors(given, official_names(), path), path
+        DartBlurUNet(params.widths), weight_files.rename_tensors(tensors, official_names(), path), path
     )
 
 
@@ -109,9 +109,9 @@ def blur_boxes(images: np.ndarray, corners: np.ndarray) -> np.ndarray:
 UNITS = 127.5  # from [-1, 1] to units of 255
 
 
-def review_loss(made: Tensor, plain: Tensor, masks: Tensor, budget: float) -> Tensor:
+def review_loss(images: Tensor, plain: Tensor, masks: Tensor, budget: float) -> Tensor:
     """max(0, d - budget), d the mean smooth L1 distance to the plain blur in the box, in units of 255."""
-    apart = smooth_l1_loss(made * UNITS, plain * UNITS, reduction="none") * masks
+    apart = smooth_l1_loss(images * UNITS, plain * UNITS, reduction="none") * masks
     return (apart.sum() / (3 * masks.sum()) - budget).relu()
 
 
@@ -158,8 +158,8 @@ class DartBlurTask:
         plain = torch.from_numpy(blur_boxes(images.cpu().numpy(), corners)).to(images)
         masks = torch.from_numpy(region.draw_masks(corners, self.size)[:, None].astype(np.float32)).to(images)
         share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
-        values, made = self._update_network(images, plain, masks, corners, share)
-        second = detection_loss(self.second(made), self._make_grid_targets(corners))
+        values, blurred = self._update_network(images, plain, masks, corners, share)
+        second = detection_loss(self.second(blurred), self._make_grid_targets(corners))
         self.optimizers["second"].descend(second, 1.0)
         return {name: value.item() for name, value in (values | {"second": second}).items()}
 
@@ -171,21 +171,24 @@ class DartBlurTask:
             targets = make_targets(self.clear(images), truth)
         smoothed = targets.clone()
         smoothed[:, 0] = targets[:, 0] * (1 - SMOOTHED) + SMOOTHED / 2
-        made = plain * (1 - masks) + self.network(plain, masks) * masks
+        blurred = plain * (1 - masks) + self.network(plain, masks) * masks
         values = {
-            "review": review_loss(made, plain, masks, self.settings.budget),
-            "processing": detection_loss(self.clear(made), targets),
-            "post": detection_loss(self.second(made), smoothed),
-            "cyclic": detection_loss(self._predict_after_step(made, truth, images), targets),
+            "review": review_loss(blurred, plain, masks, self.settings.budget),
+            "processing": detection_loss(self.clear(blurred), targets),
+            "post": detection_loss(self.second(blurred), smoothed),
+            "cyclic": detection_loss(self._predict_after_step(blurred, truth, images), targets),
         }
         total: Any = sum(values.values())  # each with the weight 1, as in the published code
         self.optimizers["network"].descend(total, share, clip=CLIP)
-        return values, made.detach()
+        return values, blurred.detach()
 
-    def _predict_after_step(self, made: Tensor, truth: Tensor, images: Tensor) -> Tensor:
-        """The second detector's answers on clear pictures after a step on ``made``, differentiable in ``made``."""
+    def _predict_after_step(self, blurred: Tensor, truth: Tensor, images: Tensor) -> Tensor:
+        """The second detector's answers on original images after a step on the ``blurred`` ones.
+
+        They are differentiable in ``blurred``.
+        """
         weights: dict[str, Tensor] = dict(self.second.named_parameters())
-        loss = detection_loss(functional_call(self.second, weights, (made,)), truth)
+        loss = detection_loss(functional_call(self.second, weights, (blurred,)), truth)
         slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
         rate = self.settings.inner_rate
         stepped = {name: weight - rate * slope for (name, weight), slope in zip(weights.items(), slopes, strict=True)}
@@ -211,8 +214,8 @@ def train(settings: DartBlurSettings, job: TrainingJob) -> None:
     size, first = archive.facts["size"], settings.detector.steps
     task = DartBlurTask(settings, read_people(archive, job.people, size), job.seed)
     network = training.average(task.network)
-    known = read_people(archive, "validation", size, SAMPLES)
-    training.fit(task, first + settings.steps, lambda: draw_samples(network, known), first=first)
+    shown = read_people(archive, "validation", size, SAMPLES)
+    training.fit(task, first + settings.steps, lambda: draw_samples(network, shown), first=first)
     training.save({"network": network}, {"size": size})
 
 
@@ -223,5 +226,5 @@ def draw_samples(network: DartBlurUNet, people: People) -> np.ndarray:
     corners = region.find_boxes(people.landmarks, size)
     plain, masks = blur_boxes(images, corners), region.draw_masks(corners, size)[:, None].astype(np.float32)
     where = next(network.parameters()).device
-    made = network(torch.from_numpy(plain).to(where), torch.from_numpy(masks).to(where)).cpu().numpy()
-    return arrange_columns([images, plain, plain * (1 - masks) + made * masks])
+    generated = network(torch.from_numpy(plain).to(where), torch.from_numpy(masks).to(where)).cpu().numpy()
+    return arrange_columns([images, plain, plain * (1 - masks) + generated * masks])

@@ -183,8 +183,8 @@ def official_tensors(params: DeepPrivacySettings, path: Path) -> dict[str, Tenso
             f"{path}: the generator has grown {grown} times (share of the last: {average[SHARE]}). With "
             f"{levels + 1} widths it must have grown {levels} times, completely."
         )
-    given = weight_files.select_tensors(average, path, EARLIER, under="parameters")
-    ours = weight_files.rename_tensors(given, official_names(levels), path)
+    tensors = weight_files.select_tensors(average, path, EARLIER, under="parameters")
+    ours = weight_files.rename_tensors(tensors, official_names(levels), path)
     return {name: value.flatten() if name.endswith("bias") else value for name, value in ours.items()}
 
 

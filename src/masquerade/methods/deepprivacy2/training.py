@@ -180,14 +180,14 @@ class StyleUNet(nn.Module):
         """
         style = self.mapping.mean.lerp(self.mapping(code), self.truncation)
         features = self.from_rgb(torch.cat([hidden, 1 - masks], dim=1))
-        kept = []
+        skips = []
         for block in self.encoder:
             features = block(features)
-            kept.append(features)
-        kept.pop()
+            skips.append(features)
+        skips.pop()
         for number, block in enumerate(self.decoder):
             if number:
-                features = features + self.skips[number - 1](kept.pop())
+                features = features + self.skips[number - 1](skips.pop())
             features = block(features, style)
         return self.to_rgb(features)
 
@@ -214,16 +214,16 @@ def load_official(params: DeepPrivacy2Settings, path: Path) -> StyleUNet:
 
 def official_tensors(ours: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
     """The tensors of the generator in a published file, under our names. ``ours``: our state dict."""
-    given = weight_files.select_tensors(weight_files.read(path), path, CENTERS, under=AVERAGE)
-    found = weight_files.rename_tensors(given, {official_name(name): name for name in ours}, path)
-    for name, value in found.items():
+    tensors = weight_files.select_tensors(weight_files.read(path), path, CENTERS, under=AVERAGE)
+    ours_by_name = weight_files.rename_tensors(tensors, {official_name(name): name for name in ours}, path)
+    for name, value in ours_by_name.items():
         if name.endswith(".filter.kernel"):
             if value.shape != ours[name].shape or not torch.allclose(4 * value, ours[name]):
                 raise CheckpointError(
                     f"{path}: {official_name(name)} is not the filter [1, 3, 3, 1] of the published code."
                 )
-            found[name] = ours[name]
-    return found
+            ours_by_name[name] = ours[name]
+    return ours_by_name
 
 
 def official_name(name: str) -> str:

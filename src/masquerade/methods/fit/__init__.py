@@ -136,17 +136,17 @@ def group_bits(numbers: np.ndarray) -> np.ndarray:
 def draw_passwords(draw: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     """Passwords for ``count`` faces by their purpose, int64 (count,) each.
 
-    ``anonymized`` and ``other``: two different passwords that hide. ``recovered``: the inverse of the first. ``wrong``
+    ``anonymized`` and ``offset``: two different passwords that hide. ``recovered``: the inverse of the first. ``wrong``
     and ``wrong_too``: two different passwords, neither of them that inverse.
     """
     first = draw.integers(COUNT, size=count)
     right = invert_bits(first)
     # An offset of 1 .. COUNT - 1 never gives the same password, and two different offsets give different passwords.
-    other, wrong = draw.integers(1, COUNT, size=(2, count))
+    offset, wrong = draw.integers(1, COUNT, size=(2, count))
     wrong_too = 1 + (wrong - 1 + draw.integers(1, COUNT - 1, size=count)) % (COUNT - 1)
     return {
         "anonymized": first,
-        "other": (first + other) % COUNT,
+        "other": (first + offset) % COUNT,
         "recovered": right,
         "wrong": (right + wrong) % COUNT,
         "wrong_too": (right + wrong_too) % COUNT,

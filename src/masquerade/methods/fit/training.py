@@ -67,9 +67,9 @@ class IdentityTransformer(nn.Module):
         of_password = self.password(passwords)[:, :, None, None]
         if not self.reach:
             return self._f(of_image + of_password).tanh()
-        both = torch.cat([of_image + of_password, of_image - of_password])
-        drawn, drawn_inverse = self._f(both).tanh().chunk(2)  # with p and with -p
-        return ((INSIDE * images).atanh() + self.reach / 2 * (drawn - drawn_inverse)).tanh()
+        features = torch.cat([of_image + of_password, of_image - of_password])
+        change, inverse_change = self._f(features).tanh().chunk(2)  # with p and with -p
+        return ((INSIDE * images).atanh() + self.reach / 2 * (change - inverse_change)).tanh()
 
     def _f(self, features: Tensor) -> Tensor:
         return self.last(self.layers(features))
@@ -135,11 +135,11 @@ def build_discriminators(kinds: Iterable[str], width: int, depth: int, scales: i
     """A discriminator for each kind of picture. ``shared``: only the finest scale of each is its own (Gu et al. 2020's
     published code); all coarser scales are one network for all kinds.
     """
-    made: dict[str, Discriminators] = {}
+    by_kind: dict[str, Discriminators] = {}
     for kind in kinds:
-        coarser = next(iter(made.values())).scales[1:] if shared and made else None
-        made[kind] = Discriminators(width, depth, scales, coarser)
-    return nn.ModuleDict(made)
+        coarser = next(iter(by_kind.values())).scales[1:] if shared and by_kind else None
+        by_kind[kind] = Discriminators(width, depth, scales, coarser)
+    return nn.ModuleDict(by_kind)
 
 
 def _patch(widths: list[int]) -> nn.Sequential:
@@ -247,29 +247,29 @@ class TransformerTask:
         torch.manual_seed(seeding.derive_seed(self.seed, "gray", step))
         draw = seeding.make_generator(self.seed, "batch", step)
         count = self.settings.batch
-        chosen = distributed.select_rows(draw.integers(len(self.pictures), size=count))
-        images = torch.from_numpy(to_float(self.pictures[chosen])).to(self.device)
+        rows = distributed.select_rows(draw.integers(len(self.pictures), size=count))
+        images = torch.from_numpy(to_float(self.pictures[rows])).to(self.device)
         mirrored = torch.from_numpy(distributed.select_rows(draw.random(count) < 0.5)).to(self.device)
         images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
         numbers = {name: distributed.select_rows(drawn) for name, drawn in draw_passwords(draw, count).items()}
-        made = self._draw_under(images, ("anonymized", "other"), numbers)  # (B, 3, S, S) by kind: `draw_passwords`
-        made |= self._draw_under(made["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
-        values = {"discriminators": self._update_discriminators(images, made)}
+        faces = self._draw_under(images, ("anonymized", "other"), numbers)  # (B, 3, S, S) by kind: `draw_passwords`
+        faces |= self._draw_under(faces["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
+        values = {"discriminators": self._update_discriminators(images, faces)}
         values |= self._update_transformer(
-            images, made, numbers, cooldown_share(step, self.settings.steps, self.settings.cooldown)
+            images, faces, numbers, cooldown_share(step, self.settings.steps, self.settings.cooldown)
         )
         return {name: value.item() for name, value in values.items()}
 
     def _draw_under(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
         """The pictures under passwords of several kinds, in one pass."""
         bits = np.concatenate([encode_bits(numbers[name]) for name in names])
-        drawn = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(bits).to(self.device))
+        transformed = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(bits).to(self.device))
         # Recovery starts from a saved image, so what the network hides in the image must survive the rounding.
-        return dict(zip(names, round_to_8_bits(drawn).chunk(len(names)), strict=True))
+        return dict(zip(names, round_to_8_bits(transformed).chunk(len(names)), strict=True))
 
-    def _update_discriminators(self, images: Tensor, made: dict[str, Tensor]) -> Tensor:
+    def _update_discriminators(self, images: Tensor, faces: dict[str, Tensor]) -> Tensor:
         """The mean over the kinds, of both hidden pictures, the recovered one, and both wrongly recovered ones."""
-        detached = {name: value.detach() for name, value in made.items()}
+        detached = {name: value.detach() for name, value in faces.items()}
         fake = {
             "anonymized": torch.cat([detached["anonymized"], detached["other"]]),
             "recovered": detached["recovered"],
@@ -282,43 +282,43 @@ class TransformerTask:
         return loss
 
     def _update_transformer(
-        self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray], share: float
+        self, images: Tensor, faces: dict[str, Tensor], numbers: dict[str, np.ndarray], share: float
     ) -> dict[str, Tensor]:
         self.discriminators.requires_grad_(False)
-        values = self._compute_losses(images, made, numbers)
+        values = self._compute_losses(images, faces, numbers)
         self.discriminators.requires_grad_(True)
         total = weigh_losses(values, self.settings.losses)
         self.optimizers["hiding"].descend(total, share)
         return values | {"total": total}
 
     def _compute_losses(
-        self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]
+        self, images: Tensor, faces: dict[str, Tensor], numbers: dict[str, np.ndarray]
     ) -> dict[str, Tensor]:
         """The losses by the name of their weight."""
-        pictures = torch.stack([images, *made.values()])
+        pictures = torch.stack([images, *faces.values()])
         gray = distributed.select_rows(torch.rand(self.settings.batch, 1, 1, 1) < self.settings.small_scale.gray).to(
             self.device
         )
         pictures = torch.where(gray, pictures.mean(dim=2, keepdim=True), pictures)
-        original, *others = self.identity(pictures.flatten(0, 1)).chunk(len(made) + 1)
-        vectors = dict(zip(made, others, strict=True))
+        original, *others = self.identity(pictures.flatten(0, 1)).chunk(len(faces) + 1)
+        vectors = dict(zip(faces, others, strict=True))
         margin = self.settings.margin
-        fooled = [adversarial_loss(self.discriminators[kind](made[kind])) for kind in KINDS]
+        fooled = [adversarial_loss(self.discriminators[kind](faces[kind])) for kind in KINDS]
         return {
             "adversarial": torch.stack(fooled).mean(),
-            "password": self._password_loss(images, made, numbers),
+            "password": self._password_loss(images, faces, numbers),
             "identity": identity_loss(original, vectors, margin, self.settings.small_scale.identity_of == "both"),
             "feature": feature_loss(vectors["anonymized"], vectors["other"], margin),
             "wrong_feature": feature_loss(vectors["wrong"], vectors["wrong_too"], margin),
             "between_feature": feature_loss(vectors["anonymized"], vectors["wrong"], margin),
-            "pixels": (made["anonymized"] - images).abs().mean() + (made["wrong"] - images).abs().mean(),
-            "reconstruction": (made["recovered"] - images).abs().mean(),
+            "pixels": (faces["anonymized"] - images).abs().mean() + (faces["wrong"] - images).abs().mean(),
+            "reconstruction": (faces["recovered"] - images).abs().mean(),
         }
 
-    def _password_loss(self, images: Tensor, made: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> Tensor:
+    def _password_loss(self, images: Tensor, faces: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> Tensor:
         """L_aux, the sum over the three kinds. Q takes the picture before and the picture after."""
-        before = torch.cat([images, made["anonymized"], made["anonymized"]])
-        logits = self.classifier(before, torch.cat([made[kind] for kind in KINDS]))
+        before = torch.cat([images, faces["anonymized"], faces["anonymized"]])
+        logits = self.classifier(before, torch.cat([faces[kind] for kind in KINDS]))
         targets = np.concatenate([group_bits(numbers[kind]) for kind in KINDS])
         return password_loss(logits, torch.from_numpy(targets).to(self.device)) * len(KINDS)
 
@@ -347,11 +347,11 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
 
 def check_classifier(settings: FitSettings, size: int) -> None:
     """Raises ParameterError if pictures of ``size`` pixels are too small for the convolutions of the classifier."""
-    chosen, last_stride = settings.classifier, settings.small_scale.last_stride
-    smallest = 2 ** (chosen.depth - 1) * last_stride
+    classifier, last_stride = settings.classifier, settings.small_scale.last_stride
+    smallest = 2 ** (classifier.depth - 1) * last_stride
     if size < smallest:
         raise ParameterError(
-            f"methods.fit.params.classifier: {chosen.depth} convolutions with last_stride {last_stride} need "
+            f"methods.fit.params.classifier: {classifier.depth} convolutions with last_stride {last_stride} need "
             f"pictures of {smallest} pixels or more, and these have {size}. Lower depth or last_stride."
         )
 

@@ -40,16 +40,16 @@ def blur_mask(mask: Tensor) -> Tensor:
     return conv2d(mask, taps[None, None, :, None]).clamp(0, 1)
 
 
-def refine(drawn: Tensor, background: Tensor, mask: Tensor) -> Tensor:
+def refine(generated: Tensor, background: Tensor, mask: Tensor) -> Tensor:
     """Eq. 11: M * drawn + (1 - M) * background; images (N, 3, H, W), the mask (N, 1, H, W)."""
-    return mask * drawn + (1 - mask) * background
+    return mask * generated + (1 - mask) * background
 
 
-def structural_similarity(drawn: Tensor, target: Tensor) -> Tensor:
+def structural_similarity(generated: Tensor, target: Tensor) -> Tensor:
     """SSIM (Wang et al. 2004, Eq. 13), (N,) in [-1, 1]: the mean over channels and pixels whose window is inside."""
-    drawn, target = (drawn + 1) / 2, (target + 1) / 2  # SSIM is defined for brightness from 0 on
-    moments = torch.stack([drawn, target, drawn * drawn, target * target, drawn * target])
-    down, across = (_window(side).to(drawn) for side in drawn.shape[-2:])
+    generated, target = (generated + 1) / 2, (target + 1) / 2  # SSIM is defined for brightness from 0 on
+    moments = torch.stack([generated, target, generated * generated, target * target, generated * target])
+    down, across = (_window(side).to(generated) for side in generated.shape[-2:])
     moments = down @ moments @ across.T  # as a product of matrices the window is cheaper than as a convolution
     mean, target_mean, power, target_power, product = moments.unbind()
     variance, target_variance = power - mean.square(), target_power - target_mean.square()
@@ -66,15 +66,15 @@ def _window(side: int) -> Tensor:
     return taps / taps.sum(dim=1, keepdim=True)
 
 
-def visual_quality_loss(drawn: Tensor, target: Tensor, structure: float, pixels: float) -> Tensor:
+def visual_quality_loss(generated: Tensor, target: Tensor, structure: float, pixels: float) -> Tensor:
     """L_VQ of Eq. 12: alpha (1 - SSIM) + beta L1, the mean over the images."""
-    difference = (drawn - target).abs().mean()
-    return structure * (1 - structural_similarity(drawn, target)).mean() + pixels * difference
+    difference = (generated - target).abs().mean()
+    return structure * (1 - structural_similarity(generated, target)).mean() + pixels * difference
 
 
-def semantic_loss(drawn: Tensor, target: Tensor) -> Tensor:
+def semantic_loss(generated: Tensor, target: Tensor) -> Tensor:
     """One of the two terms of L_Sem, Eq. 13: the mean absolute difference of vectors or of points."""
-    return (drawn - target).abs().mean()
+    return (generated - target).abs().mean()
 
 
 def similarity(first: Tensor, second: Tensor) -> Tensor:
@@ -103,15 +103,15 @@ def recovery_loss(right: Tensor, wrong: Tensor, original: Tensor) -> Tensor:
     return dissimilarity(right, original) + similarity(wrong, original)
 
 
-def parsing_loss(drawn: Tensor, target: Tensor, squared: bool) -> Tensor:
+def parsing_loss(generated: Tensor, target: Tensor, squared: bool) -> Tensor:
     """The last term of L_Img, Eq. 20, of logits (N, classes, H, W), the mean over the images.
 
     The Euclidean norm of the difference, divided by the root of the number of logits, as the other norms are divided by
     their number. With ``squared``: the mean squared difference.
     """
     if squared:
-        return (drawn - target).square().mean()
-    apart = (drawn - target).flatten(1)
+        return (generated - target).square().mean()
+    apart = (generated - target).flatten(1)
     return apart.norm(dim=1).mean() / apart.shape[1] ** 0.5  # the gradient of a norm of 0 is 0
 
 

@@ -121,8 +121,8 @@ class Ifadit(Method):
                 self._draw(identity, attributes * 0),
             )
 
-        drawn = self._apply(part, *self._read(faces.images)[:2])
-        return dict(zip(("reconstructed", "de_identity", "de_attributes"), drawn, strict=True))
+        images = self._apply(part, *self._read(faces.images)[:2])
+        return dict(zip(("reconstructed", "de_identity", "de_attributes"), images, strict=True))
 
     def _encode(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What does not depend on a key: E_ID(X) and E_Attr(X), and the mask of Eq. 11."""
@@ -143,10 +143,10 @@ class Ifadit(Method):
         from masquerade.methods.ifadit.losses import refine
 
         def part(identity: "Tensor", attributes: "Tensor", background: "Tensor", mask: "Tensor") -> "Tensor":
-            drawn = self._draw(identity, attributes)
+            generated = self._draw(identity, attributes)
             if self.params.small_scale.overlap:
-                mask = mask.minimum(self._networks.mask(drawn))
-            return refine(drawn, background, mask).clamp(-1, 1)
+                mask = mask.minimum(self._networks.mask(generated))
+            return refine(generated, background, mask).clamp(-1, 1)
 
         return self._apply(part, identity, attributes, background, mask)
 

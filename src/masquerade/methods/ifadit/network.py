@@ -35,7 +35,7 @@ def build_subnetwork(inputs: int, outputs: int, hidden: Sequence[int], start: fl
     The last layer is multiplied by ``start``, so that a block starts near a plain scaling.
     """
     widths = [inputs, *hidden, outputs]
-    linear = [nn.Linear(before, after) for before, after in pairwise(widths)]
+    linear = [nn.Linear(inputs_of_layer, outputs_of_layer) for inputs_of_layer, outputs_of_layer in pairwise(widths)]
     for layer in linear:
         nn.init.kaiming_normal_(layer.weight, a=FLOW_SLOPE)
         nn.init.zeros_(layer.bias)

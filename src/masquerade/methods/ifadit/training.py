@@ -73,20 +73,20 @@ class ImagePhase(Phase):
         """R of Eq. 1: the image of an identity and attributes."""
         return self.networks.generator.synthesize(self.disentangler.codes(identity, attributes))
 
-    def refine(self, drawn: Tensor, background: Tensor, mask: Tensor | None) -> Tensor:
+    def refine(self, generated: Tensor, background: Tensor, mask: Tensor | None) -> Tensor:
         """A changed face for the losses: with the background refined and rounded to 8 bits, if there is a mask."""
-        return drawn if mask is None else round_to_8_bits(refine(drawn, background, mask))
+        return generated if mask is None else round_to_8_bits(refine(generated, background, mask))
 
-    def reconstruction_loss(self, drawn: Tensor, batch: Batch) -> Tensor:
+    def reconstruction_loss(self, generated: Tensor, batch: Batch) -> Tensor:
         """L_P1, Eq. 14, of reconstructions X~."""
-        chosen = self.settings.phase_one
-        quality = losses.visual_quality_loss(drawn, batch.images, chosen.structure, chosen.pixels)  # Eq. 12
-        return chosen.quality * quality + self.semantic_loss(drawn, batch.identity, batch.points)
+        weights = self.settings.phase_one
+        quality = losses.visual_quality_loss(generated, batch.images, weights.structure, weights.pixels)  # Eq. 12
+        return weights.quality * quality + self.semantic_loss(generated, batch.identity, batch.points)
 
-    def semantic_loss(self, drawn: Tensor, identity: Tensor, points: Tensor) -> Tensor:
+    def semantic_loss(self, generated: Tensor, identity: Tensor, points: Tensor) -> Tensor:
         """L_Sem, Eq. 13."""
-        return losses.semantic_loss(self.networks.identity(drawn), identity) + losses.semantic_loss(
-            self.networks.points(drawn), points
+        return losses.semantic_loss(self.networks.identity(generated), identity) + losses.semantic_loss(
+            self.networks.points(generated), points
         )
 
     def set_training(self, learns: bool) -> None:
@@ -205,26 +205,26 @@ class PhaseTwo(ImagePhase):
 
     def sum_image_losses(self, anonymized: Tensor, right: Tensor, wrong: Tensor, batch: Batch) -> Tensor:
         """L_Img, Eq. 20, of faces anonymized (2 N, ...), recovered with the right secret, and with a wrong one."""
-        chosen, twice = self.settings.phase_two, batch.join(batch)
-        value = self.image_loss(right, batch, chosen.recovered)
+        phase_settings, twice = self.settings.phase_two, batch.join(batch)
+        value = self.image_loss(right, batch, phase_settings.recovered)
         if self.settings.small_scale.pooled_image_terms:
-            return value + self.image_loss(torch.cat([anonymized, wrong]), twice.join(batch), chosen.altered)
-        value = value + self.image_loss(anonymized, twice, chosen.altered)
-        return value + self.image_loss(wrong, batch, chosen.altered)
+            return value + self.image_loss(torch.cat([anonymized, wrong]), twice.join(batch), phase_settings.altered)
+        value = value + self.image_loss(anonymized, twice, phase_settings.altered)
+        return value + self.image_loss(wrong, batch, phase_settings.altered)
 
-    def image_loss(self, drawn: Tensor, batch: Batch, weights: ImageWeights) -> Tensor:
+    def image_loss(self, generated: Tensor, batch: Batch, weights: ImageWeights) -> Tensor:
         """L_Img, Eq. 20, of drawn images, with the weights of Eq. 21."""
-        value = weights.pixels * (drawn - batch.images).abs().mean()
+        value = weights.pixels * (generated - batch.images).abs().mean()
         if weights.lpips:
             assert self.lpips is not None
-            value = value + weights.lpips * self.lpips(drawn, batch.images).mean()
+            value = value + weights.lpips * self.lpips(generated, batch.images).mean()
         if weights.landmarks:
-            value = value + weights.landmarks * losses.semantic_loss(self.networks.points(drawn), batch.points)
+            value = value + weights.landmarks * losses.semantic_loss(self.networks.points(generated), batch.points)
         if weights.parsing:
             with torch.no_grad():
                 target = self.networks.parsing(batch.images)
             squared = self.settings.small_scale.squared_parsing
-            value = value + weights.parsing * losses.parsing_loss(self.networks.parsing(drawn), target, squared)
+            value = value + weights.parsing * losses.parsing_loss(self.networks.parsing(generated), target, squared)
         return value
 
 

@@ -78,8 +78,8 @@ class Codes:
 
     def _find_rows(self, faces: Faces) -> Tensor:
         """The rows of the file that hold these faces, int64 (N,); () if one is not in it."""
-        known = all(name in self._rows for name in faces.ids)
-        return torch.tensor([self._rows[name] for name in faces.ids] if known else [], dtype=torch.int64)
+        all_stored = all(name in self._rows for name in faces.ids)
+        return torch.tensor([self._rows[name] for name in faces.ids] if all_stored else [], dtype=torch.int64)
 
 
 def has_diverged(codes: Tensor, space: LatentSpace) -> Tensor:

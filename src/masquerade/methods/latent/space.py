@@ -80,8 +80,8 @@ class LatentSpace:
         kept = self._kept = {}
 
         def large(name: str) -> np.ndarray:
-            drawn = apply_in_batches(lambda part: self.generator.synthesize_large(part).clamp(-1, 1), 1, kept[name])
-            return to_uint8(drawn.numpy())[0]
+            images = apply_in_batches(lambda part: self.generator.synthesize_large(part).clamp(-1, 1), 1, kept[name])
+            return to_uint8(images.numpy())[0]
 
         return large
 

@@ -219,8 +219,8 @@ class LatentInpainter(nn.Module):
         return self.decode(maps)
 
     def _factors(self, times: Tensor) -> tuple[Tensor, Tensor]:
-        kept = self.kept[times][:, None, None, None]
-        return kept.sqrt(), (1 - kept).sqrt()
+        signal = self.kept[times][:, None, None, None]
+        return signal.sqrt(), (1 - signal).sqrt()
 
 
 BETAS = (0.9, 0.99)
@@ -294,11 +294,11 @@ class LdfaTask:
         corners = region.find_boxes(self.people.landmarks[rows], size)
         sides = draw.uniform(SMALLEST, LARGEST, (count, 2)) * size
         start = draw.uniform(0, 1, (count, 2)) * (size - sides)
-        others = np.rint(np.concatenate([start, start + sides], axis=1)).astype(int)
+        random_boxes = np.rint(np.concatenate([start, start + sides], axis=1)).astype(int)
         of_face = np.arange(count) < round(BOXES * count)
-        masks = region.draw_masks(np.where(of_face[:, None], corners, others), size)[:, None].astype(np.float32)
-        turned = draw.random(count) < 0.5
-        images[turned], masks[turned] = images[turned][..., ::-1], masks[turned][..., ::-1]
+        masks = region.draw_masks(np.where(of_face[:, None], corners, random_boxes), size)[:, None].astype(np.float32)
+        mirrored = draw.random(count) < 0.5
+        images[mirrored], masks[mirrored] = images[mirrored][..., ::-1], masks[mirrored][..., ::-1]
         where = self.network.mean.device
         return torch.from_numpy(images).to(where), torch.from_numpy(masks).to(where)
 
@@ -308,9 +308,9 @@ def train(settings: LdfaSettings, job: TrainingJob) -> None:
     training = Training(job, settings)
     task = LdfaTask(settings, read_people(training.archive, job.people, settings.size), job.seed)
     network = training.average(task.network)
-    known = read_people(training.archive, "validation", settings.size, SAMPLES)
+    shown = read_people(training.archive, "validation", settings.size, SAMPLES)
     first = settings.autoencoder.steps
-    training.fit(task, first + settings.denoiser.steps, lambda: draw_samples(network, known, job.seed), first=first)
+    training.fit(task, first + settings.denoiser.steps, lambda: draw_samples(network, shown, job.seed), first=first)
     training.save({"network": network}, {"size": settings.size})
 
 
@@ -324,6 +324,6 @@ def draw_samples(network: LatentInpainter, people: People, seed: int) -> np.ndar
     for number in range(2):
         draw = seeding.make_generator(seed, "samples", number)
         noise = draw.standard_normal(network.encode(images).shape, dtype=np.float32)
-        drawn = network(hidden, masks, images, torch.from_numpy(noise).to(where))
-        columns.append(hidden + drawn * masks)
+        generated = network(hidden, masks, images, torch.from_numpy(noise).to(where))
+        columns.append(hidden + generated * masks)
     return arrange_columns(columns)

@@ -177,6 +177,6 @@ class FarthestContentAnonymizer:
         return cls((shares.T @ features / shares.sum(0)[:, None]).astype(np.float32))
 
 
-def _repeat_for_layers(chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+def _repeat_for_layers(vectors: np.ndarray, features: np.ndarray) -> np.ndarray:
     """Features (N, width), repeated for every style layer of ``features``: float32 (N, layers, width)."""
-    return np.broadcast_to(chosen[:, None], features.shape).astype(np.float32)
+    return np.broadcast_to(vectors[:, None], features.shape).astype(np.float32)

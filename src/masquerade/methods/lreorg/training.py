@@ -161,19 +161,19 @@ class SwapTask:
         draw, settings = seeding.make_generator(self.seed, "lreorg", step), self.settings
         swapped = IDENTITY if step % 2 == 0 else str(draw.choice(self.attributes))
         small = settings.small_scale
-        drawn = step % (2 * small.pictures_every) < 2  # a swap of the identity and one of an attribute
-        pairs = min(settings.batch if drawn else small.code_batch, len(self.codes) // 2)
+        draws_images = step % (2 * small.pictures_every) < 2  # a swap of the identity and one of an attribute
+        pairs = min(settings.batch if draws_images else small.code_batch, len(self.codes) // 2)
         rows = torch.from_numpy(draw.choice(len(self.codes), 2 * pairs, replace=False))
-        values, features = self._compute_losses(rows, swapped, drawn)
+        values, features = self._compute_losses(rows, swapped, draws_images)
         total = weigh_losses(values, settings.losses)
         if small.others:
             values["others"] = self._other_attributes_loss(rows, swapped, features)
             total = total + small.others * values["others"]
         self.optimizers["network"].descend(total, cooldown_share(step, settings.steps, small.cooldown), small.clip)
-        kind = ("" if drawn else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
+        kind = ("" if draws_images else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 
-    def _compute_losses(self, rows: Tensor, keyword: str, drawn: bool) -> tuple[dict[str, Tensor], Tensor]:
+    def _compute_losses(self, rows: Tensor, keyword: str, draws_images: bool) -> tuple[dict[str, Tensor], Tensor]:
         """The terms of Eq. 5 (identity) or Eq. 8 (attribute), after an exchange of key features under a keyword.
 
         Also returns the text-image features of the swapped faces, (2N, E).
@@ -182,7 +182,7 @@ class SwapTask:
         key, residual = self.network.disentangle(codes, condition)
         lost, swapped = self.network.fuse(exchange_halves(key), residual, condition)
         values = {"latent": latent_loss(codes, swapped), "information": information_loss(lost)}
-        if drawn:
+        if draws_images:
             vectors, features, maps = self._encode_images(self._generate(swapped))
         else:
             (vectors, features), maps = self.reader(swapped.flatten(1)), None
@@ -272,8 +272,10 @@ def invert_images(archive: FaceArchive, space: LatentSpace, count: int, job: Tra
             len(rows),
         )
         count = len(rows)
-    chosen = np.sort(seeding.make_generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False))
-    codes = torch.cat([space.encode(part.images) for part in archive.batches(BATCH, rows=rows.iloc[chosen])])
+    photographs = np.sort(
+        seeding.make_generator(job.seed, "lreorg", "photographs").choice(len(rows), count, replace=False)
+    )
+    codes = torch.cat([space.encode(part.images) for part in archive.batches(BATCH, rows=rows.iloc[photographs])])
     return codes[~has_diverged(codes, space)]
 
 
@@ -294,6 +296,8 @@ def draw_samples(network: CDFNet, task: SwapTask) -> np.ndarray:
         condition = task.words.condition(keyword, len(codes))
         key, residual = network.disentangle(codes, condition)
         _, swapped = network.fuse(exchange_halves(key), residual, condition)
-        shown = swapped[:count]
-        columns.append(space.draw(space.generator.broadcast(shown) if shown.ndim == 2 else shown).numpy())
+        codes_shown = swapped[:count]
+        columns.append(
+            space.draw(space.generator.broadcast(codes_shown) if codes_shown.ndim == 2 else codes_shown).numpy()
+        )
     return arrange_columns(columns)

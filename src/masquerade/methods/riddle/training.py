@@ -75,20 +75,20 @@ def reversed_latent_loss(cosines: Tensor, margin: float) -> Tensor:
     return functional.relu(cosines.abs() - margin).mean()
 
 
-def identity_recovery_loss(made: Tensor, target: Tensor) -> Tensor:
+def identity_recovery_loss(recovered: Tensor, target: Tensor) -> Tensor:
     """1 - cos of unit identity vectors (N, D) twice, the mean; 0 (same) .. 2 (opposite)."""
-    return 1 - (made * target).sum(-1).mean()
+    return 1 - (recovered * target).sum(-1).mean()
 
 
-def layout_loss(made: Tensor, target: Tensor) -> Tensor:
+def layout_loss(generated: Tensor, target: Tensor) -> Tensor:
     """Mean absolute difference of pictures (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colors, background."""
-    small, wanted = (deterministic.average(images, (LAYOUT, LAYOUT)) for images in (made, target))
-    return (small - wanted).abs().mean()
+    small, small_target = (deterministic.average(images, (LAYOUT, LAYOUT)) for images in (generated, target))
+    return (small - small_target).abs().mean()
 
 
-def distribution_loss(made: Tensor, real: Tensor) -> Tensor:
+def distribution_loss(codes: Tensor, real: Tensor) -> Tensor:
     """Energy distance of codes (N, K) and (M, K), divided by sqrt(K); 0 for equal distributions."""
-    return energy_distance(made, real) / made.shape[1] ** 0.5
+    return energy_distance(codes, real) / codes.shape[1] ** 0.5
 
 
 EVERY, SHARE = 6, 0.5  # fast steps for each slow step, and the length of a slow step: Zhang et al. 2019, section 3
@@ -270,9 +270,9 @@ def build_network(settings: RiddleSettings, space: LatentSpace) -> LatentEncrypt
         (MEASURED, generator.style_width), dtype=np.float32
     )
     with torch.no_grad():
-        drawn = generator.map(torch.from_numpy(z).to(space.device)).cpu()
+        codes_of_w = generator.map(torch.from_numpy(z).to(space.device)).cpu()
         network.mean.copy_(generator.latent_avg)
-        network.deviation.copy_((drawn - network.mean).square().mean().sqrt())
+        network.deviation.copy_((codes_of_w - network.mean).square().mean().sqrt())
     return network
 
 
@@ -287,10 +287,10 @@ def measure_influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
     still, steps = generator.synthesize(mean), torch.eye(width, device=space.device) * network.deviation
     by_group, first = [], 0
     for size in network.sizes:
-        moved = mean.repeat(width, 1, 1)
-        moved[:, first : first + size] += steps[:, None]
-        made = apply_in_batches(generator.synthesize, generator.at_once, moved).to(moved.device)
-        by_group.append((made - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
+        codes = mean.repeat(width, 1, 1)
+        codes[:, first : first + size] += steps[:, None]
+        images = apply_in_batches(generator.synthesize, generator.at_once, codes).to(codes.device)
+        by_group.append((images - still).square().mean(dim=(1, 2, 3)).sqrt().expand(size, -1))
         first += size
     influences = torch.cat(by_group)
     return influences / influences.mean()
@@ -341,8 +341,8 @@ def draw_samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarra
     )
     right, other, wrong = (key.expand(count, -1) for key in space.generator.map(torch.from_numpy(z).to(device)))
     encrypted = network(codes, right)
-    drawn = space.draw(encrypted.cpu())
-    reinverted = space.encode(round_to_8_bits(drawn).numpy()).to(device)
+    images_encrypted = space.draw(encrypted.cpu())
+    reinverted = space.encode(round_to_8_bits(images_encrypted).numpy()).to(device)
     versions = [encrypted, network(codes, other), network(encrypted, right), network(encrypted, wrong),
              network(reinverted, right)]  # fmt: skip
     columns = [images, *(space.draw(part.cpu()).numpy() for part in versions)]
