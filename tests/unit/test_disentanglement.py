@@ -175,24 +175,21 @@ def test_total_is_equation_18_and_the_identity_encoder_does_not_change(stage1, i
     assert torch.equal(identity.project.weight, before)
 
 
-@pytest.mark.parametrize(
-    ("number", "own", "other"),
-    [(0, "discriminator", "refining_discriminator"), (1, "refining_discriminator", "discriminator")],
-    ids=["pixels", "features"],
-)
+@pytest.mark.parametrize(("number", "own"), enumerate(["discriminator", "refining_discriminator"]))
 @pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
-def test_each_optimizer_changes_its_own_network_only(stage1, number, own, other):
-    phase = stage1.phases[number]
-    weights = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
-    images, vectors = torch.rand(4, 3, 32, 32), stage1.identities[:4]
-    _, made = stage1._update_generator(phase, images, vectors, torch.tensor([True] * 4), 1.0)
-    assert torch.equal(next(stage1.modules[own].parameters()), weights[own])
-    changed = next(stage1.network.parameters()).clone()
-    assert not torch.equal(changed, weights["network"])
-    stage1._update_discriminator(phase, images, made)
-    assert torch.equal(next(stage1.network.parameters()), changed)
-    assert not torch.equal(next(stage1.modules[own].parameters()), weights[own])
-    assert torch.equal(next(stage1.modules[other].parameters()), weights[other])
+def test_each_optimizer_changes_its_own_network_only(stage1, number, own):
+    def changed_by(update):
+        before = {name: next(module.parameters()).clone() for name, module in stage1.modules.items()}
+        result = update()
+        changed = {n for n, value in before.items() if not torch.equal(next(stage1.modules[n].parameters()), value)}
+        return result, changed
+
+    phase, images, same = stage1.phases[number], torch.rand(4, 3, 32, 32), torch.tensor([True] * 4)
+    (_, generated), changed = changed_by(
+        lambda: stage1._update_generator(phase, images, stage1.identities[:4], same, 1.0)
+    )
+    assert changed == {"network"}
+    assert changed_by(lambda: stage1._update_discriminator(phase, images, generated))[1] == {own}
 
 
 @pytest.mark.parametrize("stage1", [{"refinement_steps": 3}], indirect=True)
@@ -229,13 +226,11 @@ def test_a_checkpoint_is_reused_only_for_the_same_training(identity, job, monkey
     with monkeypatch.context() as patched:
         patched.setattr(loop, "fit", lambda *_, **__: pytest.fail("it was trained again"))
         training.train(settings(), kin, {"identity": identity}, beside=beside)
-    (first, _), (second, metadata) = (checkpoints.load_checkpoint(of.checkpoint) for of in (first_job, kin))
-    assert first["network"].keys() == second["network"].keys()
+    first, second = (checkpoints.load_checkpoint(of.checkpoint)[0] for of in (first_job, kin))
     assert second["library"].keys() == {"weight", "bias"}
-    assert all(torch.equal(value, second["network"][name]) for name, value in first["network"].items())
+    torch.testing.assert_close(second["network"], first["network"], rtol=0, atol=0)
     training.train(settings({"noised": 0.0}, same_pairs=1.0), kin, {"identity": identity})
-    other, other_metadata = checkpoints.load_checkpoint(kin.checkpoint)
-    assert other_metadata["training"] != metadata["training"]
+    other, _ = checkpoints.load_checkpoint(kin.checkpoint)
     assert not all(torch.equal(value, other["network"][name]) for name, value in first["network"].items())
 
 

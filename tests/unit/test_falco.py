@@ -8,12 +8,14 @@ import torch
 from torch.nn import functional
 
 import kit
+from masquerade.backbones.generator import random_face
 from masquerade.backbones.generator import training as _generator
 from masquerade.backbones.semantics.network import SemanticEncoder
 from masquerade.core import discovery, seeding
 from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import ArchiveWriter, FaceArchive, Faces
+from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, to_uint8
 from masquerade.methods import Resources
+from masquerade.methods.controls import RandomGenerated
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
@@ -263,10 +265,6 @@ def test_batch_size_fits_into_the_memory_and_is_that_of_the_kind_of_gpu_if_deter
 
 def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):
     """`random_generated` stands for all methods with a latent space; the head for 256 pixels is empty here."""
-    from masquerade.backbones.generator import random_face
-    from masquerade.core.images import to_uint8
-    from masquerade.methods.controls import RandomGenerated
-
     checkpoint = tmp_path / "generator.safetensors"
     params = loading.load(Path(__file__).parents[2], "photo_evening").backbones["generator"]
     network = random_face.without_head()
@@ -279,9 +277,8 @@ def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):
     assert method.anonymize(faces, 0).shape == (1, 3, 256, 256)
     (name,) = faces.ids
     with torch.no_grad():
-        draws = seeding.make_generator(0, "random_generated", name).standard_normal((1, 512), dtype=np.float32)
-        z = torch.from_numpy(draws)
-        codes = network.broadcast(network.truncate(network.map(z), 0.5))
+        z = seeding.make_generator(0, "random_generated", name).standard_normal((1, 512), dtype=np.float32)
+        codes = network.broadcast(network.truncate(network.map(torch.from_numpy(z)), 0.5))
         expected = to_uint8(network.synthesize_large(codes).clamp(-1, 1).numpy())[0]
     assert np.abs(draw(name).astype(int) - expected).mean() < 1
 

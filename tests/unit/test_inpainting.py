@@ -22,7 +22,6 @@ from masquerade.methods.ciagan.training import CiaganCritic, CiaganGenerator, ch
 from masquerade.methods.dartblur.training import DartBlurUNet
 from masquerade.methods.deepprivacy import DeepPrivacySettings
 from masquerade.methods.deepprivacy.training import DeepPrivacyTask, InpaintingUNet, pose_maps
-from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task, StyleUNet
 from masquerade.methods.fit.training import IdentityTransformer, PasswordClassifier
 from masquerade.methods.riddle.network import LatentEncryptor
@@ -33,6 +32,9 @@ from masquerade.pipeline import pretrained_networks
 
 CIAGAN = ([32, 64, 128, 256, 256], [256, 128, 64, 32, 16], 1200, [256] * 4 + [512] * 3)
 """The published sizes of CIAGAN's generator."""
+
+
+PEOPLE = People(kit.noise(4), np.repeat(kit.landmarks(32), 4, axis=0), ["a", "b", "c", "d"])
 
 
 def parameters(build) -> int:
@@ -143,11 +145,9 @@ def test_texture_is_compared_whatever_its_place():
 
 
 def test_the_critic_learns_and_counts_from_its_step_on(root):
-    tree = loading.load(root, "tiny").tree["methods"]["deepprivacy"]["params"]
-    pictures = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
-    known = People(pictures, np.repeat(kit.landmarks(32), 4, axis=0), ["a", "b", "c", "d"])
-    tree |= {"small_scale": {"critic_from": 1, "penalty_every": 2}}
-    task = DeepPrivacyTask(DeepPrivacySettings(**tree), known, seed=0)
+    tree = loading.load(root, "tiny").methods["deepprivacy"].params.model_dump()
+    small_scale = {"small_scale": {"critic_from": 1, "penalty_every": 2}}
+    task = DeepPrivacyTask(DeepPrivacySettings(**tree | small_scale), PEOPLE, seed=0)
     assert [task.penalizes(step) for step in range(4)] == [True, False, True, False]
     before = [weight.clone() for weight in task.critic.parameters()]
     for step in range(2):
@@ -158,10 +158,7 @@ def test_the_critic_learns_and_counts_from_its_step_on(root):
 
 def test_the_penalty_of_deepprivacy2_is_the_slope_of_the_picture_alone(root, monkeypatch):
     """Not of the hidden picture that the critic sees beside it: scores with a slope of 2 and 5 cost R1 of 2."""
-    tree = loading.load(root, "tiny").tree["methods"]["deepprivacy2"]["params"]
-    pictures = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3), dtype=np.uint8)
-    known = People(pictures, np.repeat(kit.landmarks(32), 2, axis=0), ["a", "b"])
-    task = DeepPrivacy2Task(DeepPrivacy2Settings(**tree), known, seed=0)
+    task = DeepPrivacy2Task(loading.load(root, "tiny").methods["deepprivacy2"].params, PEOPLE, seed=0)
     weights, every = task.settings.losses, task.settings.r1_every
     monkeypatch.setattr(task, "scores", lambda images, made: (2 * images + 5 * made.hidden).sum(dim=(1, 2, 3)))
     made, pasted = scenes(0.5)

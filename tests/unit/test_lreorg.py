@@ -13,7 +13,7 @@ from torch.nn import functional
 import kit
 from masquerade.core import discovery, fingerprints, seeding
 from masquerade.core.errors import ParameterError
-from masquerade.core.images import FaceArchive, to_uint8
+from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
 from masquerade.methods._privacy import ExponentialMechanism, LaplaceMechanism
 from masquerade.methods.latent.codes import Table
@@ -51,17 +51,6 @@ class TestNetwork:
         one, other = torch.randn(2, 4, 4).double()
         _, back = network.fuse(*network.disentangle(codes, one), other)
         assert (back - codes).abs().max() > 1e-3
-
-    def test_untrained_network_leaves_most_of_the_code_in_the_residual_and_can_learn(self):
-        torch.manual_seed(0)
-        codes, condition = torch.randn(50, 6), torch.randn(50, 4)
-        network = CDFNet(6, 4, 2, 8, 4)
-        key, residual = network.disentangle(codes, condition)
-        assert 0 < key.square().mean() < residual.square().mean() / 4
-        _, swapped = network.fuse(key.roll(1, 0), residual, condition)
-        (swapped - codes.roll(1, 0)).square().mean().backward()
-        still = [name for name, weight in network.named_parameters() if not weight.grad.any()]
-        assert still == ["blocks.1.psi_3.out.bias"]  # its term is added last and subtracted first: no gradient
 
     def test_block_is_equations_1_and_2(self):
         block = DisentanglementBlock(5, 3, 8, 4, limit=2.0)
@@ -309,15 +298,10 @@ class TestTraining:
         archive, given = FaceArchive(folder / "faces.zip"), job(folder, "inverted")
         codes = training.invert_images(archive, space, 8, given)
         train = space.invert(archive.load("train").images)
-        assert len(codes) == 8
-        assert all((code == train).all(dim=(1, 2)).any() for code in codes)
-        identity = discovery.load("backbones", "identity").load(given.backbones["identity"])
-        task = training.SwapTask(params, space, identity, 0, codes)
-        assert task.codes.shape == (16, space.generator.layers, STYLE)
+        assert sum((code == train).all(dim=(1, 2)).any() for code in codes) == 8
+        task = training.SwapTask(params, space, kit.Identity(), 0, codes)
         assert torch.equal(task.codes[8:], codes)
         assert (task.codes[:8] == task.codes[:8, :1]).all()  # drawn from W: one style for all layers
-        drawn = to_uint8(space.draw(codes).numpy()).astype(int)
-        assert np.abs(task.images[8:].astype(int) - drawn).max() <= 1
         assert len(training.invert_images(archive, space, 20, given)) == 12  # all that there are
         assert "ask for 20 photographs, and the group 'train' has 12" in caplog.text
 
