@@ -24,9 +24,11 @@ def find_boxes(faces: Faces) -> np.ndarray:
     which names the faces, if landmarks are not known or lie outside of the picture.
     """
     points = faces.landmarks
-    _refuse(faces, np.isnan(points).any(axis=(1, 2)), "its 68 landmarks are not known")
+    lost = "the face region cannot be found"
+    refuse(faces, np.isnan(points).any(axis=(1, 2)), f"its 68 landmarks are not known; {lost}")
     corners = compute_boxes(points, faces.images.shape[-2:])
-    _refuse(faces, (corners[:, 2:] <= corners[:, :2]).any(axis=1), "its landmarks lie outside of the picture")
+    outside = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
+    refuse(faces, outside, f"its landmarks lie outside of the picture; {lost}")
     return corners
 
 
@@ -62,8 +64,8 @@ def resample(picture: np.ndarray, block: float, enlarging: Image.Resampling) -> 
     return np.stack([np.asarray(plane.resize((width, height), enlarging)) for plane in planes])
 
 
-def _refuse(faces: Faces, unusable: Any, reason: str) -> None:
+def refuse(faces: Faces, unusable: Any, reason: str) -> None:
     """Raises PictureError, which names the unusable faces, bool (N,), if there are any."""
     if unusable.any():
         names = [name for name, bad in zip(faces.ids, unusable, strict=True) if bad]
-        raise PictureError(f"{', '.join(names)}: {reason}; the face region cannot be found.")
+        raise PictureError(f"{', '.join(names)}: {reason}.")

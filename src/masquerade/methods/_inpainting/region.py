@@ -6,8 +6,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from masquerade.core.annotations import compute_boxes
-from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
+from masquerade.methods import _region
 
 KEYPOINTS = 7
 """Nose, eyes, ears and shoulders, in the order of COCO, as DeepPrivacy's code has them."""
@@ -112,13 +112,12 @@ def make_empty_guide(landmarks: np.ndarray, size: int) -> np.ndarray:
 def check_masks(faces: Faces, masks: np.ndarray) -> None:
     """Raises PictureError, which names the faces, if a mask hides nothing or the whole picture."""
     share = masks.mean(axis=(1, 2))
-    for unusable, reason in ((share == 0, "no pixel"), (share == 1, "the whole picture")):
-        if unusable.any():
-            names = [name for name, bad in zip(faces.ids, unusable, strict=True) if bad]
-            raise PictureError(
-                f"{', '.join(names)}: the face region covers {reason}, and an inpainter needs a part of it. Check the "
-                "landmarks, or crop the picture with a margin around the face."
-            )
+    for unusable, covered in ((share == 0, "no pixel"), (share == 1, "the whole picture")):
+        _region.refuse(
+            faces, unusable,
+            f"the face region covers {covered}, and an inpainter needs a part of it. Check the landmarks, or crop the "
+            "picture with a margin around the face",
+        )  # fmt: skip
 
 
 def blend(images: np.ndarray, generated: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -75,6 +75,7 @@ class StarGanGenerator(nn.Module):
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
         features = images
         if not self.scaled:
+            # (N, 3 + L, S, S): the label as constant channels
             features = torch.cat([images, labels[:, :, None, None].expand(-1, -1, *images.shape[2:])], dim=1)
         features = self.down(features)
         for block in self.middle:

@@ -125,7 +125,7 @@ class CiaganGenerator(nn.Module):
         )  # in [0, 1], black in the region
         for block, norm in zip(self.down, self.down_norms, strict=True):
             features = norm(block(features))
-        code = self.label(labels).unflatten(1, (self.code, BOTTOM, BOTTOM))
+        code = self.label(labels).unflatten(1, (self.code, BOTTOM, BOTTOM))  # (N, code, 4, 4)
         features = self.middle(self.merge(torch.cat([features, self.spread(code)], dim=1)))
         for block, norm in zip(self.up, self.up_norms, strict=True):
             features = norm(block(features))

@@ -89,13 +89,14 @@ class InpaintingUNet(nn.Module):
         see ``masks`` (N, 1, S, S); ``keypoints`` (N, ``pose``, 2) as shares of the
         sides, outside of [0, 1) if unknown; ``code`` (N, ``code``, 4, 4).
         """
-        features = self.from_picture(hidden)
+        features = self.from_picture(hidden)  # (N, widths[0], S, S)
         skips = []
         for level, block in enumerate(self.down):
             features = block(features)
             if level < len(self.down) - 1:
                 skips.append(features)
                 features = functional.avg_pool2d(features, 2)
+        # at 4 x 4 pixels: the features, the maps of the keypoints, and the code
         features = self.bottom(self.merge(torch.cat([features, self._maps(keypoints, features), code], dim=1)))
         for join, up in zip(self.join, self.up, strict=True):
             features = functional.interpolate(features, scale_factor=2.0, mode="nearest")

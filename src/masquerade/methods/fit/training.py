@@ -111,7 +111,7 @@ class PasswordClassifier(nn.Module):
         self.score = nn.Linear(widths[-1], self.shape[0] * self.shape[1])
 
     def forward(self, before: Tensor, after: Tensor) -> Tensor:
-        features = self.layers(torch.cat([before, after], dim=1)).mean(dim=(2, 3))
+        features = self.layers(torch.cat([before, after], dim=1)).mean(dim=(2, 3))  # (N, channels)
         return self.score(features).unflatten(1, self.shape)
 
 

@@ -1,4 +1,8 @@
-"""Codes of real pictures: each face of a dataset that methods anonymize is inverted and described once, in one file."""
+"""Codes of real images: each face of a dataset that methods anonymize is inverted and described once, in one file.
+
+A file holds one row a face, in the order of the entry ``ids`` of its metadata, e.g. ``["000012", "000031", ...]``:
+``codes.w_plus`` float32 (N, layers, style), ``codes.features`` float32 (N, D) and ``codes.diverged`` bool (N,).
+"""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""The set of fakes: generated faces, as codes and features in one file (Barattin et al. 2023, section 3.2)."""
+"""The set of fakes: generated faces, as codes and features in one file (Barattin et al. 2023, section 3.2).
+
+A file holds one row a fake: ``fakes.codes`` float32 (M, style), truncated W, and ``fakes.features`` float32 (M, D).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

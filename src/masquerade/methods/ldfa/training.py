@@ -97,12 +97,12 @@ class Denoiser(nn.Module):
 
     def forward(self, maps: Tensor, times: Tensor) -> Tensor:
         embedded = self.time(embed_times(times, self.waves))
-        features, skips = self.first(maps), []
+        features, skips = self.first(maps), []  # (N, widths[0], s, s)
         for block, halve in zip(self.down, self.shrink, strict=True):
             features = block(features, embedded)
             skips.append(features)
             features = halve(features)
-        first, attention, second = self.middle
+        first, attention, second = self.middle  # at the coarsest size: (N, widths[-1], ...)
         features = second(attention(first(features, embedded)), embedded)
         for double, block in zip(self.enlarge, self.up, strict=True):
             features = double(functional.interpolate(features, scale_factor=2.0, mode="nearest"))
@@ -135,7 +135,7 @@ class Attention(nn.Module):
         self.norm, self.parts, self.out = norm(width), nn.Conv2d(width, 3 * width, 1), nn.Conv2d(width, width, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        query, key, value = self.parts(self.norm(x)).flatten(2).transpose(1, 2).chunk(3, dim=2)
+        query, key, value = self.parts(self.norm(x)).flatten(2).transpose(1, 2).chunk(3, dim=2)  # (N, h w, width)
         mixed = functional.scaled_dot_product_attention(query, key, value)
         return x + self.out(mixed.transpose(1, 2).unflatten(2, x.shape[2:]))
 
