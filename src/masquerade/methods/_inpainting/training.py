@@ -247,13 +247,13 @@ def train(
     archive = training.archive
     task = task_of(read_people(archive, job.people, size, names=names and names(archive)))
     network = training.average(task.network)
-    shown = read_people(archive, "validation", size, SAMPLES)
+    samples = read_people(archive, "validation", size, SAMPLES)
     draw = seeding.make_generator(job.seed, "samples")
     with torch.no_grad():
         scenes = task.build_scenes(
-            to_float(shown.pictures),
-            shown.landmarks,
-            np.arange(len(shown.pictures)),
+            to_float(samples.pictures),
+            samples.landmarks,
+            np.arange(len(samples.pictures)),
             draw,
         )
     training.fit(task, settings.steps, lambda: draw_samples(network, scenes))

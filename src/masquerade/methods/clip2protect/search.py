@@ -111,11 +111,11 @@ class Search:
         prepare_gradients(space.semantics.network.visual)
         self.first = round(params.first_layer * space.generator.layers / PUBLISHED_LAYERS)
         with torch.no_grad():
-            wanted, source = (
+            prompt_features, source_features = (
                 space.semantics.text([template.replace("$", text) for template in params.templates])
                 for text in (variant.prompt, params.source)
             )
-        self.wanted, self.source = wanted, source
+        self.wanted, self.source = prompt_features, source_features
 
     def protect(self, images: np.ndarray, codes: Tensor, targets: np.ndarray) -> np.ndarray:
         """Pictures (N, 3, S, S), their W+ (N, L, D) and the pictures of the targets -> protected, in [-1, 1].

@@ -214,8 +214,8 @@ def train(settings: DartBlurSettings, job: TrainingJob) -> None:
     size, first = archive.facts["size"], settings.detector.steps
     task = DartBlurTask(settings, read_people(archive, job.people, size), job.seed)
     network = training.average(task.network)
-    shown = read_people(archive, "validation", size, SAMPLES)
-    training.fit(task, first + settings.steps, lambda: draw_samples(network, shown), first=first)
+    samples = read_people(archive, "validation", size, SAMPLES)
+    training.fit(task, first + settings.steps, lambda: draw_samples(network, samples), first=first)
     training.save({"network": network}, {"size": size})
 
 

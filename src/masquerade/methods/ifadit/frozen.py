@@ -105,7 +105,7 @@ class TrainingImages:
 
     def batch(self, rows: np.ndarray) -> Batch:
         """The images ``rows``, int (N,), on the networks' device."""
-        chosen = torch.from_numpy(rows)
+        positions = torch.from_numpy(rows)
         images = torch.from_numpy(to_float(self.images[rows])).to(device())
-        identity, points = self.identity[chosen].to(device()), self.points[chosen].to(device())
+        identity, points = self.identity[positions].to(device()), self.points[positions].to(device())
         return Batch(images, identity, points, self.networks.mask(images) if self.masks else None)

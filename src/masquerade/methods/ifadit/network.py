@@ -65,18 +65,18 @@ class SecureCouplingBlock(nn.Module):
 
     def forward(self, first: Tensor, second: Tensor, secret: Tensor) -> tuple[Tensor, Tensor]:
         """Eq. 5 and 6."""
-        given = torch.cat([first, secret], dim=1)
-        second = second * torch.exp(self._bound(self.omega(given))) + self.reach[1] * self.phi(given)  # Eq. 5
-        given = torch.cat([second, secret], dim=1)
-        first = first * torch.exp(self._bound(self.rho(given))) + self.reach[0] * self.eta(given)  # Eq. 6
+        inputs = torch.cat([first, secret], dim=1)
+        second = second * torch.exp(self._bound(self.omega(inputs))) + self.reach[1] * self.phi(inputs)  # Eq. 5
+        inputs = torch.cat([second, secret], dim=1)
+        first = first * torch.exp(self._bound(self.rho(inputs))) + self.reach[0] * self.eta(inputs)  # Eq. 6
         return first, second
 
     def inverse(self, first: Tensor, second: Tensor, secret: Tensor) -> tuple[Tensor, Tensor]:
         """Eq. 7 and 8: the inverse of `forward` with the same secret."""
-        given = torch.cat([second, secret], dim=1)
-        first = (first - self.reach[0] * self.eta(given)) * torch.exp(-self._bound(self.rho(given)))  # Eq. 7
-        given = torch.cat([first, secret], dim=1)
-        second = (second - self.reach[1] * self.phi(given)) * torch.exp(-self._bound(self.omega(given)))  # Eq. 8
+        inputs = torch.cat([second, secret], dim=1)
+        first = (first - self.reach[0] * self.eta(inputs)) * torch.exp(-self._bound(self.rho(inputs)))  # Eq. 7
+        inputs = torch.cat([first, secret], dim=1)
+        second = (second - self.reach[1] * self.phi(inputs)) * torch.exp(-self._bound(self.omega(inputs)))  # Eq. 8
         return first, second
 
     def _bound(self, x: Tensor) -> Tensor:

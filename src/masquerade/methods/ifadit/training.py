@@ -102,36 +102,36 @@ class PhaseOne(ImagePhase):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        chosen = self.settings.phase_one
-        self.steps = chosen.steps
+        phase_one = self.settings.phase_one
+        self.steps = phase_one.steps
         self.modules = {"disentangler": self.disentangler}
         kernels = (4,) if self.settings.small_scale.muon else ()
-        self.optimizers = {"all": Optimizers(self.modules, chosen.learning_rate, self.settings.betas, kernels)}
+        self.optimizers = {"all": Optimizers(self.modules, phase_one.learning_rate, self.settings.betas, kernels)}
 
     def step(self, step: int) -> dict[str, float]:
         self.set_training(True)
-        chosen, small = self.settings.phase_one, self.settings.small_scale
+        phase_one, small = self.settings.phase_one, self.settings.small_scale
         draw = seeding.make_generator(self.seed, "phase one", step)
-        batch = self.data.batch(draw.integers(0, len(self.data), chosen.batch))
-        count = round(small.swapped * chosen.batch)  # the first images of the batch take another identity
+        batch = self.data.batch(draw.integers(0, len(self.data), phase_one.batch))
+        count = round(small.swapped * phase_one.batch)  # the first images of the batch take another identity
         identity = batch.identity.clone()
         others = torch.from_numpy(draw.integers(0, len(self.data), count))
         identity[:count] = self.data.identity[others].to(identity)
         attributes = self.disentangler.attributes(batch.images)
-        drawn = self.draw(identity, attributes)  # (batch, 3, S, S)
+        generated = self.draw(identity, attributes)  # (batch, 3, S, S)
         values = {}
-        if count < chosen.batch:
-            values["reconstruction"] = self.reconstruction_loss(drawn[count:], batch.select(slice(count, None)))
+        if count < phase_one.batch:
+            values["reconstruction"] = self.reconstruction_loss(generated[count:], batch.select(slice(count, None)))
         if count:
             part = batch.select(slice(0, count))
-            swapped = self.refine(drawn[:count], part.images, part.mask)
+            swapped = self.refine(generated[:count], part.images, part.mask)
             values["swapped"] = self.semantic_loss(swapped, identity[:count], part.points)
             if small.cycle:
                 # Without the gradient of the image, or the network could hide the original in it.
                 again = self.draw(part.identity, self.disentangler.attributes(swapped.detach()))
                 values["cycle"] = self.reconstruction_loss(again, part)
-        share = count / chosen.batch
-        weights = {"reconstruction": 1 - share, "swapped": share, "cycle": small.cycle * count / chosen.batch}
+        share = count / phase_one.batch
+        weights = {"reconstruction": 1 - share, "swapped": share, "cycle": small.cycle * count / phase_one.batch}
         return self.update(values, weights, step)
 
 
@@ -146,13 +146,13 @@ class PhaseTwo(ImagePhase):
     def __init__(self, settings: IfaditSettings, networks: FrozenNetworks, data: TrainingImages, seed: int,
                  disentangler: Disentangler, transform: Transform, joint: bool):  # fmt: skip
         super().__init__(settings, networks, data, seed, disentangler)
-        chosen = settings.phase_two
+        phase_two = settings.phase_two
         self.transform, self.joint = transform, joint
-        self.steps = chosen.alone if joint else chosen.steps
+        self.steps = phase_two.alone if joint else phase_two.steps
         self.modules = {"transform": transform}
         learning = self.modules | ({"disentangler": disentangler} if joint else {})
         kernels = (4,) if joint and settings.small_scale.muon else ()
-        self.optimizers = {"all": Optimizers(learning, chosen.learning_rate, settings.betas, kernels)}
+        self.optimizers = {"all": Optimizers(learning, phase_two.learning_rate, settings.betas, kernels)}
         self.lpips = None
         if settings.lpips:
             from masquerade.backbones.inversion.training import perceptual
@@ -191,8 +191,8 @@ class PhaseTwo(ImagePhase):
         under_first = corrected[: len(first)]
         back = torch.cat([transform.inverse(under_first, first), transform.inverse(under_first, second)])
         public = anonymized[: len(first)]
-        again = self.disentangler.attributes(public)
-        recovered = self.draw(back, torch.cat([again, again]))
+        public_attributes = self.disentangler.attributes(public)
+        recovered = self.draw(back, torch.cat([public_attributes, public_attributes]))
         recovered = self.refine(recovered, torch.cat([public, public]), twice.mask)
         right_again, wrong_again = networks.identity(recovered).chunk(2)
         values["recovery"] = losses.recovery_loss(right_again, wrong_again, batch.identity)
@@ -236,33 +236,33 @@ class Rehearsal(Phase):
     def __init__(self, settings: IfaditSettings, networks: FrozenNetworks, data: TrainingImages, seed: int,
                  transform: Transform):  # fmt: skip
         super().__init__(settings, networks, data, seed)
-        chosen = settings.small_scale.rehearsal
-        self.steps, self.transform = chosen.steps, transform
+        rehearsal = settings.small_scale.rehearsal
+        self.steps, self.transform = rehearsal.steps, transform
         self.modules = {"transform": transform}
-        self.optimizers = {"all": Optimizers(self.modules, chosen.learning_rate, settings.betas)}
+        self.optimizers = {"all": Optimizers(self.modules, rehearsal.learning_rate, settings.betas)}
         self.visible = project_to_visible(data.identity, REHEARSAL_FLOOR).to(networks.device)
 
     def step(self, step: int) -> dict[str, float]:
-        chosen, transform = self.settings.small_scale.rehearsal, self.transform
+        rehearsal, transform = self.settings.small_scale.rehearsal, self.transform
         draw = seeding.make_generator(self.seed, "rehearsal", step)
-        identity = self.read_identities(draw_pairs(draw, len(self.data), chosen.batch))
-        first, second = draw_secrets(self.networks.generator, draw, chosen.batch)
+        identity = self.read_identities(draw_pairs(draw, len(self.data), rehearsal.batch))
+        first, second = draw_secrets(self.networks.generator, draw, rehearsal.batch)
         hidden = torch.cat([transform(identity, first), transform(identity, second)])
-        drawn = normalize(hidden @ self.visible)
-        others = self.read_identities(draw.integers(0, len(self.data), len(drawn)))
-        corrected = transform.compensation(normalize(drawn + REHEARSAL_NOISE * others))
+        shown = normalize(hidden @ self.visible)
+        others = self.read_identities(draw.integers(0, len(self.data), len(shown)))
+        corrected = transform.compensation(normalize(shown + REHEARSAL_NOISE * others))
         under_first = corrected[: len(first)]
         back = transform.inverse(under_first, first), transform.inverse(under_first, second)
         values = {
-            "anonymity": losses.anonymity_loss(drawn, torch.cat([identity, identity])),
+            "anonymity": losses.anonymity_loss(shown, torch.cat([identity, identity])),
             "recovery": losses.recovery_loss(*back, identity),
             "spread": energy_distance(hidden, others),
         }
         if self.settings.compensation:
             values["compensation"] = losses.compensation_loss(corrected, hidden)
         if self.settings.diversity_loss:
-            values["diversity"] = losses.diversity_loss(*drawn.chunk(2))
-        return self.update(values, {"spread": chosen.spread}, step)
+            values["diversity"] = losses.diversity_loss(*shown.chunk(2))
+        return self.update(values, {"spread": rehearsal.spread}, step)
 
     def read_identities(self, rows: np.ndarray) -> Tensor:
         """Identity vectors (N, D) of training images."""

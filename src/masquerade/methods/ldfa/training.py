@@ -308,9 +308,9 @@ def train(settings: LdfaSettings, job: TrainingJob) -> None:
     training = Training(job, settings)
     task = LdfaTask(settings, read_people(training.archive, job.people, settings.size), job.seed)
     network = training.average(task.network)
-    shown = read_people(training.archive, "validation", settings.size, SAMPLES)
+    samples = read_people(training.archive, "validation", settings.size, SAMPLES)
     first = settings.autoencoder.steps
-    training.fit(task, first + settings.denoiser.steps, lambda: draw_samples(network, shown, job.seed), first=first)
+    training.fit(task, first + settings.denoiser.steps, lambda: draw_samples(network, samples, job.seed), first=first)
     training.save({"network": network}, {"size": settings.size})
 
 
