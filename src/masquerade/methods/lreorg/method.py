@@ -88,7 +88,7 @@ class LReOrg(Method):
 
         super().__init__(params, variant, resources)
         self._keywords = collect_keywords(params.keywords, variant)
-        self._space = LatentSpace({name: path for name, path in resources.backbones.items() if name != IDENTITY})
+        self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
         self._network = training.load_network(params, self.checkpoint, resources.backbones, self._space)
         self._words = Vocabulary(self._space.semantics, self._keywords)

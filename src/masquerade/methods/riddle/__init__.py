@@ -59,11 +59,11 @@ class RiddleSmallScale(SmallScale):
     squared difference of the recovered picture alone (ours)."""
     pairs: Literal["published", "six"] = "published"
     """published: encrypted and wrongly decrypted faces against the original, and the latter against the recovered face,
-    each of both kinds a mean (the published code); six: one mean over six pairs, `losses.compare_different` (ours)."""
+    each of both kinds a mean (the published code); six: one mean over six pairs, `compare_different` (ours)."""
     pictures_every: PositiveInt = 1
     """One update of this many draws pictures (1: Li et al. 2023); the others use codes alone."""
     code_batch: PositiveInt = 64
-    """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latent_loss``."""
+    """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
     clip: PositiveFloat | None = None
     """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
     from those of faces ended trainings on a generator of faces."""
