@@ -211,7 +211,7 @@ def train(settings: DartBlurSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged U-Net)."""
     training = Training(job, settings)
     archive = training.archive
-    size, first = archive.facts["size"], settings.detector.steps
+    size, first = archive.metadata["size"], settings.detector.steps
     task = DartBlurTask(settings, read_people(archive, job.people, size), job.seed)
     network = training.average(task.network)
     samples = read_people(archive, "validation", size, SAMPLES)

@@ -342,7 +342,7 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
     network = training.average(task.network)
     sources = to_float(read_images(archive, "validation", settings.halvings, SAMPLES))
     training.fit(task, settings.steps, lambda: draw_samples(network, sources, job.seed))
-    training.save({"network": network}, {"size": archive.facts["size"]}, TIED)
+    training.save({"network": network}, {"size": archive.metadata["size"]}, TIED)
 
 
 def check_classifier(settings: FitSettings, size: int) -> None:
@@ -361,7 +361,7 @@ def read_images(archive: FaceArchive, part: str, halvings: int, limit: int | Non
 
     Raises ParameterError if there is none, or if S cannot be halved ``halvings`` times.
     """
-    size, rows = archive.facts["size"], archive.select(part).iloc[:limit]
+    size, rows = archive.metadata["size"], archive.select(part).iloc[:limit]
     if size % 2**halvings:
         raise ParameterError(
             f"{archive.path}: pictures of {size} pixels cannot be halved {halvings} times. Lower halvings."
