@@ -391,7 +391,7 @@ def _load_first_phase(disentangler: Disentangler, first_phase: str, job: Trainin
         return False
     try:
         saved = Saved(job.base)
-        if saved.facts.get("first_phase") == first_phase:
+        if saved.metadata.get("first_phase") == first_phase:
             checkpoints.load_into(disentangler, saved.tensors.get("disentangler", {}), job.base)
             return True
     except CheckpointError as error:
