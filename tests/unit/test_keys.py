@@ -19,32 +19,32 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__nam
 @kinds
 def test_experiment_keys_follow_from_seed_and_purpose(kind):
     assert kind.experiment(1) == kind.experiment(1)
-    drawn = {kind.experiment(seed, "wrong", number) for seed in range(5) for number in range(5)}
-    assert len(drawn) > 20
-    assert {len(key) for key in drawn} == {len(kind.experiment(0))}
+    wrong = {kind.experiment(seed, "wrong", number) for seed in range(5) for number in range(5)}
+    assert len(wrong) > 20
+    assert {len(key) for key in wrong} == {len(kind.experiment(0))}
 
 
 @kinds
 def test_near_keys_differ_in_one_place(kind):
     key = kind.experiment(7)
-    found = set()
+    near_keys = set()
     for number in range(10):
         for near in kind.near(key, number).values():
             assert len(near) == len(key)
             assert sum(a != b for a, b in zip(near, key, strict=True)) == 1
-            found.add(near)
-    assert len(found) == 10, "another number makes another mistake"
+            near_keys.add(near)
+    assert len(near_keys) == 10, "another number makes another mistake"
 
 
 def test_one_value_a_different_key_is_computed():
-    asked = []
+    computed = []
 
     def of(key):
-        asked.append(key)
+        computed.append(key)
         return np.array([len(key)])
 
     assert keys.stack_per_key([b"a", b"bc", b"a"], of).tolist() == [[1], [2], [1]]
-    assert asked == [b"a", b"bc"]
+    assert computed == [b"a", b"bc"]
     with pytest.raises(KeyFormatError, match="a key for each picture"):
         keys.stack_per_key(None, of)
 

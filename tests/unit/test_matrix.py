@@ -100,11 +100,11 @@ def test_key_with_a_question_mark_may_be_missing_and_another_may_not(parameters)
 def test_values_of_one_variant_replace_those_of_the_block(parameters):
     keys = [key.format(method="ifadit", variant="full") for key in list_protocol_keys("recovery")]
     values = Slice.of(parameters, keys).values | {"recovery.overrides.ifadit.full": {"pictures": 3}}
-    shared = Slice(values).settings("recovery", RecoverySettings)
-    assert shared.wrong_keys == parameters.recovery.wrong_keys
-    own = Slice(values).settings("recovery", RecoverySettings, "ifadit", "full")
-    assert own == shared.model_copy(update={"pictures": 3})
-    assert Slice(values).settings("recovery", RecoverySettings, "ifadit", "other") == shared
+    block = Slice(values).settings("recovery", RecoverySettings)
+    assert block.wrong_keys == parameters.recovery.wrong_keys
+    replaced = Slice(values).settings("recovery", RecoverySettings, "ifadit", "full")
+    assert replaced == block.model_copy(update={"pictures": 3})
+    assert Slice(values).settings("recovery", RecoverySettings, "ifadit", "other") == block
 
 
 def test_block_in_one_value_and_in_values_of_its_own_are_the_same():

@@ -63,8 +63,8 @@ def read_descriptions(block: type[Settings]) -> dict[str, str]:
 
 
 def _described_fields(block: ast.stmt) -> Iterator[tuple[str, str]]:
-    for field, below in pairwise(block.body if isinstance(block, ast.ClassDef) else []):
-        match field, below:
+    for field, description in pairwise(block.body if isinstance(block, ast.ClassDef) else []):
+        match field, description:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 yield name, inspect.cleandoc(text)
 

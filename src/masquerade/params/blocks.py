@@ -53,9 +53,9 @@ class PeopleSettings(Settings):
     def _shares_fit(self) -> "PeopleSettings":
         total = round(sum(getattr(self, group) for group in people.GROUPS), 9)
         if total > 1:
-            listed = ", ".join(f"{group} {getattr(self, group):g}" for group in people.GROUPS)
+            shares = ", ".join(f"{group} {getattr(self, group):g}" for group in people.GROUPS)
             raise ValueError(
-                f"the shares add up to {total:g} ({listed}), so a person would be in two groups. Together they may be "
+                f"the shares add up to {total:g} ({shares}), so a person would be in two groups. Together they may be "
                 "at most 1: lower one of them"
             )
         return self

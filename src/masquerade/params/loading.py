@@ -129,17 +129,17 @@ def _check_references(parameters: Parameters) -> None:
                 raise ParameterError(f"{PARAMS}: methods.{method}.ablations.{variant}: {reasons}.") from error
 
 
-def _check_removals(base: Mapping[str, Any], over: Mapping[str, Any], file: str, above: str = "") -> None:
+def _check_removals(base: Mapping[str, Any], over: Mapping[str, Any], file: str, prefix: str = "") -> None:
     """Raises ParameterError if ``over`` removes (null) a key that ``base`` does not have, which is a typing error."""
     for key, value in over.items():
         if value is None and key not in base:
             raise ParameterError(
-                f"{file}: '{above}{key}' is null, which removes the key, but {PARAMS} has no such key. "
+                f"{file}: '{prefix}{key}' is null, which removes the key, but {PARAMS} has no such key. "
                 f"{suggest_nearest(str(key), base)}"
             )
         if isinstance(value, Mapping):
-            inside = base.get(key)
-            _check_removals(inside if isinstance(inside, Mapping) else {}, value, file, f"{above}{key}.")
+            block = base.get(key)
+            _check_removals(block if isinstance(block, Mapping) else {}, value, file, f"{prefix}{key}.")
 
 
 def explain_mistakes(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> str:
@@ -231,10 +231,9 @@ def list_leaves(tree: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 def _explain_unknown(key: str, tree: Mapping[str, Any], scale: str) -> str:
     """The error for a key that ``tree`` does not have: its block, and the nearest name in that block."""
-    blocks = accumulate(key.split("."), lambda above, name: f"{above}.{name}")
-    missing = next(name for name in blocks if find_value(tree, name) is MISSING)
-    above, _, name = missing.rpartition(".")
-    inside = find_value(tree, above) if above else tree
-    place = f"'{above}' has no key '{name}'" if above else f"there is no parameter '{name}'"
-    advice = suggest_nearest(name, inside) if isinstance(inside, Mapping) else "It is a value and not a block."
+    keys = accumulate(key.split("."), lambda block, name: f"{block}.{name}")
+    block, _, name = next(item for item in keys if find_value(tree, item) is MISSING).rpartition(".")
+    values = find_value(tree, block) if block else tree
+    place = f"'{block}' has no key '{name}'" if block else f"there is no parameter '{name}'"
+    advice = suggest_nearest(name, values) if isinstance(values, Mapping) else "It is a value and not a block."
     return f"{place} at scale {scale}. {advice}"

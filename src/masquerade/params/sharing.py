@@ -43,8 +43,8 @@ def read_declared() -> frozenset[str]:
 
 def is_private(path: PurePath | str, private: Collection[str]) -> bool:
     """Whether a file stays on this machine, because it is one of a private dataset below data/."""
-    _, below, names = f"/{PurePath(path).as_posix()}".partition(f"/{DATA}")
-    return bool(below) and any(name.split(".")[0] in private for name in names.split("/"))
+    _, folder, names = f"/{PurePath(path).as_posix()}".partition(f"/{DATA}")
+    return bool(folder) and any(name.split(".")[0] in private for name in names.split("/"))
 
 
 def explain_withheld(dataset: str) -> str:
@@ -60,7 +60,7 @@ def write_dvcignore(private: Collection[str], root: Path = Path()) -> bool:
     file = root / IGNORE
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     lines = [line for name in sorted(private) for line in (f"/{DATA}**/{name}/", f"/{DATA}**/{name}.*")]
-    wanted = "\n".join([text.partition(HEAD)[0].rstrip("\n"), "", HEAD, *lines, ""])
-    if wanted != text:
-        file.write_text(wanted, encoding="utf-8")
+    expected = "\n".join([text.partition(HEAD)[0].rstrip("\n"), "", HEAD, *lines, ""])
+    if expected != text:
+        file.write_text(expected, encoding="utf-8")
     return not {*lines} <= {*text.splitlines()}
