@@ -46,10 +46,10 @@ class Classifier:
         self.attributes, self.settings, self.seed = list(attributes), settings, seed
         torch.manual_seed(seeding.derive_seed(seed, "classifier"))
         blocks, (self._mean, self._std), width = ARCHITECTURES[architecture]()
-        kept = min(settings.small_scale.frozen_blocks, len(blocks))
-        self._frozen = place(nn.Sequential(*blocks[:kept])).eval()
+        frozen_blocks = min(settings.small_scale.frozen_blocks, len(blocks))
+        self._frozen = place(nn.Sequential(*blocks[:frozen_blocks])).eval()
         head = nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(width, len(attributes))
-        self._trained = place(nn.Sequential(*blocks[kept:], *head)).requires_grad_(True)
+        self._trained = place(nn.Sequential(*blocks[frozen_blocks:], *head)).requires_grad_(True)
 
     def features(self, pictures: np.ndarray) -> Tensor:
         """The output of the frozen blocks, (N, C, H, W), on the CPU, because that of a whole dataset fills a GPU.

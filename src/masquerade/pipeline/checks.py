@@ -40,13 +40,13 @@ def check_experiment(root: Path) -> None:
     baseline = os.environ.get(BASELINE)
     if not baseline:
         return
-    shown = fingerprints.run_git(root, "show", f"{baseline}:./{blocks.PARAMS}")
-    if shown.returncode:
+    committed = fingerprints.run_git(root, "show", f"{baseline}:./{blocks.PARAMS}")
+    if committed.returncode:
         raise ParameterError(
             f"An experiment of DVC starts from the commit {baseline}, and git has no {blocks.PARAMS} of it in {root} "
-            f"({shown.stderr.strip()}). Run `dvc exp run` in a clone of Masquerade, which has a .git of its own."
+            f"({committed.stderr.strip()}). Run `dvc exp run` in a clone of Masquerade, which has a .git of its own."
         )
-    before, now = overlays.parse_yaml(shown.stdout, blocks.PARAMS), overlays.read_yaml(root / blocks.PARAMS)
+    before, now = overlays.parse_yaml(committed.stdout, blocks.PARAMS), overlays.read_yaml(root / blocks.PARAMS)
     for file, layer in reversed(loading.read_layers(now["scale"], root).items()):
         overlays.check_hidden_changes(before, now, layer, file)
 

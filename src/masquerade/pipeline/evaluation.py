@@ -221,10 +221,10 @@ def make_row(
 
 def list_numbers(values: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """``<metric>.<judge>`` -> number, from the result of `evaluate`. Values that are None are left out."""
-    named = {
+    values_by_name = {
         f"{metric}.{judge}".strip("."): value for metric, judges in values.items() for judge, value in judges.items()
     }
-    return {name: value["value"] for name, value in named.items() if value["value"] is not None}
+    return {name: value["value"] for name, value in values_by_name.items() if value["value"] is not None}
 
 
 def count_faces(table: pd.DataFrame) -> dict[str, int]:

@@ -246,9 +246,9 @@ def read_usage(shell: int) -> dict[str, float]:
     """
     folder = Path(os.environ.get(forked_job.ADDRESS, "")).parent
     for file in (*folder.glob(f"{shell}.*"), *folder.glob(f"*.{shell}")) if forked_job.ADDRESS in os.environ else ():
-        used = json.loads(file.read_text(encoding="utf-8"))
+        usage = json.loads(file.read_text(encoding="utf-8"))
         file.unlink()
-        return used
+        return usage
     return {}
 
 

@@ -164,7 +164,7 @@ class PaperInputs:
 
     def settings(self, item: Reference, needs: Callable[..., list[Need]] = reference.needs) -> list[Setting]:
         """The (dataset, method, variant) that an item shows, with the datasets that stand in at this scale."""
-        stand_ins = {named.role: reference.stand_in(named, self.datasets) for named in reference.datasets(item)}
+        stand_ins = {dataset.role: reference.stand_in(dataset, self.datasets) for dataset in reference.datasets(item)}
         planned = {
             (method, variant): None for dataset, method, variant in self._planned if dataset in stand_ins.values()
         }
@@ -181,8 +181,8 @@ class PaperInputs:
 
     def files(self, pattern: str, settings: Iterable[Setting], attempts: bool = False) -> list[str]:
         """The files of the cells that have one of ``settings``: runnable cells, or cells with ``attempts``."""
-        offered = self._attempted if attempts else self._runnable
-        return [pattern.format(**vars(cell)) for cell in matrix.select_settings(offered, settings)]
+        cells = self._attempted if attempts else self._runnable
+        return [pattern.format(**vars(cell)) for cell in matrix.select_settings(cells, settings)]
 
     def shown(self, pattern: str, attempts: bool = False) -> Callable[[Any], list[str]]:
         """Input function: the files of the cells that the wildcards' table or figure shows."""

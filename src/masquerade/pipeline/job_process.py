@@ -155,9 +155,9 @@ def _usage() -> dict[str, float]:
 
 def _write_usage(file: Path, before: dict[str, float]) -> None:
     """Write the `_usage` of a job, which was ``before`` at its start."""
-    used = {key: value - (before[key] if key != "max_rss" else 0.0) for key, value in _usage().items()}
+    usage = {key: value - (before[key] if key != "max_rss" else 0.0) for key, value in _usage().items()}
     with suppress(OSError):  # the build has ended, and its folder with it
-        files.write_text(file, json.dumps(used))
+        files.write_text(file, json.dumps(usage))
 
 
 def _show(error: BaseException) -> None:

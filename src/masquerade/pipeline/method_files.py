@@ -103,9 +103,9 @@ def find_resources(
     if checkpoint:
         networks.pop()
     gallery = Path(Paths(parameters.scale).faces.format(dataset=parameters.matrix.train_on))
-    needed = [network.checkpoint for network in networks if not network.weights]
-    needed += [str(path) for path in (gallery, index_path(gallery)) if able.gallery]
-    if missing := [path for path in needed if not (root / path).is_file()]:
+    required_files = [network.checkpoint for network in networks if not network.weights]
+    required_files += [str(path) for path in (gallery, index_path(gallery)) if able.gallery]
+    if missing := [path for path in required_files if not (root / path).is_file()]:
         raise _explain_missing(root, parameters, name, missing)
     if able.fakes:
         networks.append(Network(parameters, "", FAKES))

@@ -31,10 +31,10 @@ class PreloadedCode:
 
     def matches(self, path: Sequence[str]) -> bool:
         """Whether a process that imports from ``path`` would import the same files, none of them changed since."""
-        found = next((folder for folder in path if (Path(folder) / "masquerade/__init__.py").is_file()), None)
+        folder_of_code = next((folder for folder in path if (Path(folder) / "masquerade/__init__.py").is_file()), None)
         return (
-            found is not None
-            and Path(found).resolve() == _SOURCE.resolve()
+            folder_of_code is not None
+            and Path(folder_of_code).resolve() == _SOURCE.resolve()
             and all(_state(Path(name)) == state for name, state in (self._files | self._folders).items())
         )
 
@@ -56,10 +56,10 @@ def _list_imported() -> list[str]:
 def _state(path: Path) -> tuple[int, int] | None:
     """What differs after a change of a file or folder: the time of it, which no program can set, and the size."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ctime_ns, found.st_size
+    return status.st_ctime_ns, status.st_size
 
 
 def load_libraries() -> Iterator[None]:

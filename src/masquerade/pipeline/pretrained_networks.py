@@ -167,18 +167,18 @@ def _find_problems(card: Card, network: Network, by_block: Mapping[str, Network]
             f"{network.block}: {weights} was trained on pictures of {card.data.image_size} pixels, and "
             f"those of this scale have {size}. Set image.size to {card.data.image_size}, or {train_here}."
         )
-    if others := [seed for seed in network.seeds if seed != card.seed]:
+    if other_seeds := [seed for seed in network.seeds if seed != card.seed]:
         yield (
             f"{network.block}: {weights} was trained with seed {card.seed}, and this scale also trains with "
-            f"{', '.join(map(str, others))} (seeds, data_seed). List only {card.seed} there, or {train_here}."
+            f"{', '.join(map(str, other_seeds))} (seeds, data_seed). List only {card.seed} there, or {train_here}."
         )
     for backbone, sha256 in card.belongs_to.items():
         other = by_block.get(f"backbones.{backbone}")
         if other is None or _read_sha256(other.weights, root) != sha256:
-            needed = f"{PREFIX}{cards.name_beside(card.name, backbone)}"
+            required = f"{PREFIX}{cards.name_beside(card.name, backbone)}"
             yield (
-                f"{network.block}: {weights} belongs to '{needed}' and works with no other network. "
-                f"Set backbones.{backbone}.published to '{needed}', or {train_here}."
+                f"{network.block}: {weights} belongs to '{required}' and works with no other network. "
+                f"Set backbones.{backbone}.published to '{required}', or {train_here}."
             )
 
 

@@ -124,8 +124,8 @@ def process(
     is full.
     """
     source.left_out = {row["file"] for row in done}
-    read = source.records_beside(readers, steps.size, 0) if readers else source.records(steps.size, 0, workers=1)
-    records = (record for record in read if not skip(record.row["file"]))
+    all_records = source.records_beside(readers, steps.size, 0) if readers else source.records(steps.size, 0, workers=1)
+    records = (record for record in all_records if not skip(record.row["file"]))
     report, statement = Report(output / REPORT, steps.release.columns), {}
     if done:
         report.begin(done)

@@ -161,11 +161,11 @@ def read_texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
         if salt is None:
             return None
         path = files.expand_home(picture)
-        found = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if _is_file(path) else {}
+        texts = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if _is_file(path) else {}
     else:
-        found = getattr(picture, "info", {})
+        texts = getattr(picture, "info", {})
     keywords = (image_texts.SALT_KEYWORD, image_texts.CHECK_KEYWORD, image_texts.MAKER_KEYWORD)
-    stated = {keyword: str(found[keyword]) for keyword in keywords if keyword in found}
+    stated = {keyword: str(texts[keyword]) for keyword in keywords if keyword in texts}
     if salt is None:
         return stated
     if not isinstance(salt, str):
