@@ -109,7 +109,7 @@ class Photograph(Folder):
     def photograph(self, name: str) -> np.ndarray:
         return self._pixels
 
-    def read_texts(self, name: str) -> dict[str, str]:
+    def texts(self, name: str) -> dict[str, str]:
         return self._stated
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[PhotographRecord]:
