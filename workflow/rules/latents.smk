@@ -1,3 +1,33 @@
+# The set of generated faces: their codes and features in one file.
+rule fakes:
+    input:
+        code=CODE("fakes", backbones=["generator", "semantics"]),
+        backbones=BACKBONES.checkpoints(["generator", "semantics"]),
+        published=BACKBONES.fakes(),
+    output:
+        PATHS.fakes,  # data/mini/fakes.safetensors
+    log:
+        f"{LOGS}/fakes.log",
+    benchmark:
+        f"{BENCHMARKS}/fakes.tsv"
+    # most other jobs wait for this one
+    priority: 2
+    retries: 0
+    localrule: True
+    conda:
+        "../../environment.yml"
+    threads: COMPUTE.threads["anonymize"]
+    resources:
+        **submitted("inference", "fakes", "anonymize"),
+    params:
+        cfg=GRAPH.params_slice("fakes", "data_seed"),
+    shell:
+        submission.run_launched(
+            "fakes",
+            "--backbones {input.backbones}",
+        )
+
+
 # The codes of real faces: every face of a dataset is inverted once, into one file.
 rule invert:
     input:
