@@ -54,6 +54,7 @@ def once(shared_folder) -> Callable[[str, Callable[[Path], object]], Path]:
 
 
 @pytest.fixture(scope="session")
-def fresh(root, tmp_path_factory) -> Repository:
-    """The sources of the working tree at tiny scale, with no built file."""
-    return Repository.of_sources(root, tmp_path_factory.mktemp("fresh") / "repository", "tiny")
+def fresh(root, once) -> Repository:
+    """The sources of the working tree at tiny scale, with no built file. All processes share it: no job runs in it."""
+    shared = once("fresh", lambda folder: Repository.of_sources(root, folder / "repository", "tiny"))
+    return Repository(shared / "repository")

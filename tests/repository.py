@@ -55,6 +55,10 @@ class Repository:
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
         return self.run("snakemake", "--cores", "2", *arguments, fails=fails)
 
+    def build(self, *targets: str, fails: bool = False) -> str:
+        """`snakemake` of these targets, without recording the build in git and DVC, which takes seconds."""
+        return self.snakemake("--config", "scale=tiny", "--", *targets, fails=fails)
+
     def git(self, *arguments: str) -> str:
         names = ("-c", "user.name=t", "-c", "user.email=t@example.org")
         return self.run("git", *names, "-c", "core.looseCompression=0", *arguments)  # compressing takes seconds
@@ -63,19 +67,24 @@ class Repository:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
 
+    def all_jobs(self) -> set[str]:
+        """All jobs of the graph, each by its rule and wildcards."""
+        return {name for name, _ in self._plan_jobs(0)}
+
     def out_of_date(self) -> set[str]:
         """The jobs that Snakemake would run, each by its rule and wildcards."""
-        return {name for name, _ in self._out_of_date()}
+        return {name for name, _ in self._plan_jobs(1)}
 
     def files_out_of_date(self) -> set[str]:
         """The jobs that Snakemake would run, each by its first output."""
-        return {output for _, output in self._out_of_date()}
+        return {output for _, output in self._plan_jobs(1)}
 
-    def _out_of_date(self) -> list[list[str]]:
+    def _plan_jobs(self, part: int) -> list[list[str]]:
+        """The name and the first output of each job in one of the two lists of `plan_jobs`."""
         program = (
             "import json; from masquerade.lineage.snakemake_internals import plan_jobs\n"
             "names = [['-'.join([job.rule.name, *map(str, job.wildcards_dict.values())]).replace('.', '_'),\n"
-            "          str(job.output[0])] for job in plan_jobs()[1]]\n"
+            f"          str(job.output[0])] for job in plan_jobs()[{part}]]\n"
             "print('JOBS', json.dumps(names))"
         )
         output = self.run(sys.executable, "-c", program)
@@ -124,18 +133,20 @@ class Repository:
 
     @classmethod
     def of_sources(cls, root: Path, path: Path, scale: str) -> "Repository":
-        """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built."""
+        """A new repository at ``path``: the sources of the working tree at ``root``, at ``scale``, nothing built.
+
+        It has no pretrained networks: no scale of the tests uses them, and each commit and clone would copy 140 MB.
+        """
         for name in sources(root):
-            if name != "dvc.lock" and not name.startswith("records/"):  # of another build
+            of_another_build = name == "dvc.lock" or name.startswith("records/")
+            if not of_another_build and (not name.startswith("weights/") or name == "weights/README.md"):
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, path / name)
         copy_kernels(root, path)
         repository = cls(path)
         repository.edit("params.yaml", "scale: mini", f"scale: {scale}")
         repository.git("init", "--quiet", "--initial-branch", "main")
-        # Tables name their commit, so every process that makes this repository must create the same commit.
-        dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
-        cls(path, repository.environment | dates).commit(scale)
+        repository.commit(scale)
         return repository
 
 

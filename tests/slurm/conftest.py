@@ -86,13 +86,14 @@ def sources(fresh, cluster, tmp_path_factory) -> Repository:
     repository.edit_params(lambda tree: tree.update(papers=PAPERS))
     repository.edit_params(leave_out, "scales/tiny.yaml")
     # The cluster has no other user, so its status may be checked early.
-    repository.edit("slurm/config.yaml", "before-status-checks: 10", "before-status-checks: 3")
+    repository.edit("slurm/config.yaml", "before-status-checks: 10", "before-status-checks: 1")
     repository.commit("GPUs")
     return repository
 
 
 CELLS = {
-    "informed": ["cao21/d_9", "fawkes/default"],
+    "attributes": ["falco/m_0"],
+    "informed": ["cao21/d_9"],
     "recovery": ["cao21/d_9", "fit/*", "lreorg/*"],
     "attacks": ["cao21/d_9"],
 }
@@ -120,7 +121,7 @@ def trained(sources, once, tmp_path) -> Repository:
     """A working copy with three trained networks and what they need, built without SLURM, for tests of accidents."""
 
     def build(folder: Path) -> None:
-        sources.copy(folder / "repository").snakemake("--", PARSING, METHOD, FIT)
+        sources.copy(folder / "repository").build(PARSING, METHOD, FIT)
 
     folder = once("trained", build)
     repository = Repository(folder / "repository", sources.environment).copy(tmp_path / "repository")

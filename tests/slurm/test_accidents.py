@@ -4,11 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from building import FIT, IDENTITY, LOG, METHOD, PARSING, Build, in_partition, restarts, rules_of, running, slowed
+from building import FIT, IDENTITY, LOG, METHOD, PARSING, Build, restarts, rules_of, running, slowed
 from cluster import wait
 from safetensors.numpy import load_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.slurm]
+
+RECOGNIZER = "checkpoints/tiny/backbones/recognizer_a.safetensors"
+WILD = "data/tiny/faces/synthetic_wild.zip"
+"""What one of Snakemake's own jobs makes, which is no training."""
 
 
 def test_training_that_reaches_its_time_limit_is_requeued_and_gives_the_same_bytes(trained, cluster):
@@ -61,15 +65,15 @@ def test_cancelled_job_fails_only_what_depends_on_it(trained, cluster):
 def test_unknown_partition_is_named_before_any_job_runs(sources, tmp_path, kind):
     repository = sources.copy(tmp_path / "repository")
     repository.edit_params(lambda tree: tree["compute"][kind].update(partition="nope"))
-    output = repository.run("snakemake", "--profile", "slurm", "all", fails=True)
+    output = repository.run("snakemake", "--profile", "slurm", "--", METHOD, fails=True)
     assert f"compute.{kind}.partition is 'nope'. This cluster has: accidents, failing, main, urgent." in output
     assert "Finished jobid" not in output
 
 
 def test_jobs_run_in_an_outer_job_on_a_site_that_exports_nothing_in_a_path_with_a_space_with_the_free_options(
-    sources, cluster, tmp_path
+    trained, cluster, tmp_path
 ):
-    repository = in_partition(sources.copy(tmp_path / "it's a & (b) #c"), "accidents")
+    repository = trained.copy(tmp_path / "it's a & (b) #c")
     (free,) = [node for node in cluster.nodes("idle,mixed") if node == "n4"]
     for kind in ("light", "training"):
         options = {"exclude": "n3", "mem-per-cpu": "1G", "nice": 5}
@@ -77,8 +81,7 @@ def test_jobs_run_in_an_outer_job_on_a_site_that_exports_nothing_in_a_path_with_
     outer = {"SLURM_JOB_ID": "999999", "SLURM_MEM_PER_NODE": "7", "SLURM_NTASKS": "64", "SLURM_CPUS_PER_TASK": "64"}
     site = {"SBATCH_EXPORT": "NONE", "SLURM_EXPORT_ENV": "NONE", "SRUN_EXPORT_ENV": "NONE", "SBATCH_MEM_PER_NODE": "7"}
     repository.environment |= outer | site
-    recognizer = "checkpoints/tiny/backbones/recognizer_a.safetensors"
-    repository.run("snakemake", "--profile", "slurm", "--", recognizer)
+    repository.run("snakemake", "--profile", "slurm", "--", RECOGNIZER, WILD)
     jobs = cluster.jobs_of(repository.path)
     assert {job["NodeList"] for job in jobs} == {free}
     assert {job["State"] for job in jobs} == {"COMPLETED"}
@@ -96,25 +99,26 @@ def test_interrupting_snakemake_cancels_what_it_submitted(trained, cluster):
     wait("the job's end", lambda: job["id"] not in {one["id"] for one in cluster.queue()}, seconds=30)
 
 
-def test_two_working_copies_build_side_by_side(sources, trained, cluster, tmp_path):
-    copies = [in_partition(sources.copy(tmp_path / name), "accidents") for name in ("one", "two")]
-    builds = [Build(copy, METHOD) for copy in copies]
+def test_two_working_copies_build_side_by_side(trained, cluster, tmp_path):
+    whole = [(trained.path / file).read_bytes() for file in (IDENTITY, METHOD)]
+    copies = [trained.copy(tmp_path / name) for name in ("one", "two")]
+    for copy in copies:
+        for file in (IDENTITY, METHOD):
+            (copy.path / file).unlink()
+    builds = [Build(copy, METHOD, WILD) for copy in copies]
     for build in builds:
         build.end()
-    whole = (trained.path / METHOD).read_bytes()
-    assert [(copy.path / METHOD).read_bytes() == whole for copy in copies] == [True, True]
+    for copy in copies:
+        assert [(copy.path / file).read_bytes() for file in (IDENTITY, METHOD)] == whole
     for copy in copies:
         assert {job["State"] for job in cluster.jobs_of(copy.path)} == {"COMPLETED"}
 
 
-def test_error_of_a_failing_step_is_one_paragraph_with_its_log(sources, tmp_path):
-    repository = in_partition(sources.copy(tmp_path / "repository"), "accidents")
-    repository.edit_params(
+def test_error_of_a_failing_step_is_one_paragraph_with_its_log(trained):
+    trained.edit_params(
         lambda tree: tree["backbones"]["recognizer_a"]["recognition"].update(floor_auc=1.0), "scales/tiny.yaml"
     )
-    output = repository.run(
-        "snakemake", "--profile", "slurm", "--", "checkpoints/tiny/backbones/recognizer_a.safetensors", fails=True
-    )
+    output = trained.run("snakemake", "--profile", "slurm", "--", RECOGNIZER, fails=True)
     line = next(line for line in output.splitlines() if "training recognizer_a failed as job" in line)
     assert "backbone 'recognizer_a' is too poor to build on: auc is" in line
     assert Path(line.split("Its log is ")[1].rstrip(".")).is_file()

@@ -78,6 +78,11 @@ def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
     assert np.abs(together - falco(world, knobs={"steps": 1}).anonymize(faces, 0)).max() > 0.02
 
 
+def test_too_few_fakes_stop_the_anonymization_with_advice(world, faces):
+    with pytest.raises(ParameterError, match=r"There are 40 fakes for .* Raise `fakes.count` in params.yaml"):
+        falco(world).observe([faces] * 40)
+
+
 @pytest.fixture
 def bfloat16(monkeypatch):
     """Knobs of an optimization with bfloat16, also on a processor that has no instructions for it."""

@@ -47,8 +47,8 @@ def built_once(fresh, once, tmp_path_factory) -> Repository:
 
 
 @pytest.fixture(scope="session")
-def narrow_once(built_once, once, tmp_path_factory) -> Repository:
-    """The build with the tables of one paper: a changed variant makes few jobs again. Made once, and then copied."""
+def narrow_once(built_once, once) -> Repository:
+    """The build with the tables of one paper: a changed variant makes few jobs again. Built once, and only copied."""
 
     def build(folder: Path) -> None:
         repository = built_once.copy(folder / "repository")
@@ -58,10 +58,7 @@ def narrow_once(built_once, once, tmp_path_factory) -> Repository:
         repository.run("masquerade", "records", "save")
         repository.commit("one paper")
 
-    narrow = once("narrow", build)
-    return Repository(narrow / "repository", built_once.environment).copy(
-        tmp_path_factory.mktemp("narrow") / "repository"
-    )
+    return Repository(once("narrow", build) / "repository", built_once.environment)
 
 
 @pytest.fixture

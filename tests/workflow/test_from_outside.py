@@ -23,6 +23,7 @@ def repository(fresh, tmp_path) -> Repository:
     """A fresh working copy whose parser comes from the registry."""
     repository = fresh.copy(tmp_path / "repository")
     repository.edit_params(lambda tree: tree["backbones"]["parsing"].update(published="asset:bisenet"))
+    repository.edit_params(lambda tree: tree.update(papers=["identitydp"]))  # a small graph
     return repository
 
 
@@ -44,8 +45,8 @@ def test_an_altered_asset_stops_only_the_jobs_that_need_it(repository):
     file = Path(repository.path, "assets/bisenet/79999_iter.pth")
     file.parent.mkdir(parents=True)
     file.write_bytes(b"cut")
-    repository.snakemake("--", "data/tiny/faces/synthetic_wild.zip")
-    assert "'bisenet' is cut or altered" in repository.snakemake("backbones", fails=True)
+    repository.build("data/tiny/faces/synthetic_wild.zip")
+    assert "'bisenet' is cut or altered" in repository.build("backbones", fails=True)
 
 
 ARCHIVE, CELL = "data/tiny/faces/celeba_hq.zip", "data/tiny/anonymized/celeba_hq/original/control/0.zip"
@@ -72,13 +73,14 @@ def test_a_placed_dataset_is_rebuilt_only_when_its_files_change_and_its_faces_le
         tree["matrix"]["evaluate"]["celeba_hq"] = ["original/control"]
 
     repository.edit_params(add_dataset, "scales/tiny.yaml")
+    repository.edit_params(lambda tree: tree.update(papers=["identitydp"]))  # a small graph
     assert ARCHIVE not in repository.snakemake("--dry-run", "data"), "skipped while it is not placed"
     pictures = [np.full((1024, 1024, 3), 40 * number, np.uint8) for number in range(3)]
     published.celeba_hq(
         repository.path / "assets/celeba_hq", repository.path / "assets/celeba", pictures, [1, 2, 3], [0, 1, 2]
     )
     assert ARCHIVE in repository.snakemake("--dry-run", "data")
-    repository.snakemake(ARCHIVE)
+    repository.build(ARCHIVE)
     up_to_date = "Nothing to be done"
     assert up_to_date in repository.snakemake("--dry-run", ARCHIVE)
     picture = repository.path / "assets/celeba_hq/CelebAMask-HQ/CelebA-HQ-img/1.jpg"
@@ -87,7 +89,7 @@ def test_a_placed_dataset_is_rebuilt_only_when_its_files_change_and_its_faces_le
     with picture.open("ab") as file:
         file.write(b"more")
     assert ".masquerade/datasets/celeba_hq.tsv" in repository.snakemake("--dry-run", ARCHIVE)
-    repository.snakemake(ARCHIVE, CELL)
+    repository.build(ARCHIVE, CELL)
     repository.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     clone = pushed(repository, tmp_path / "kept")
     kept = {hashlib.md5((repository.path / name).read_bytes()).hexdigest() for name in (ARCHIVE, CELL)}
@@ -193,6 +195,6 @@ def test_a_method_of_one_file_reaches_a_row_of_a_table_in_the_five_steps_of_the_
     assert built.out_of_date() >= {
         f"{step}-synthetic_hq-mine-default-0" for step in ("anonymize", "measure", "evaluate")
     }
-    built.snakemake(table)
+    built.build(table)
     measured = next(line for line in (built.path / table).read_text().splitlines() if line.startswith("| Mine"))
     assert len(re.findall(r"\d\.\d", measured)) >= 8, "of each column that the judges of this scale measure"

@@ -6,7 +6,9 @@ import re
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,6 @@ import programs
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
-KILLS = 3
 JOB = "^(local)?rule "  # what Snakemake writes when a job begins
 TARGETS = (
     "results/tiny/figures/cao21/figure8.png",
@@ -24,33 +25,37 @@ TARGETS = (
 
 def files(repository) -> dict[str, bytes]:
     """Path -> bytes of every artifact. Hidden files are left out: a killed job was writing them."""
-    kept = [path for room in ("data", "checkpoints", "results") for path in (repository.path / room).rglob("[!.]*")]
-    return {str(path.relative_to(repository.path)): path.read_bytes() for path in kept if path.is_file()}
+    visible = [path for room in ("data", "checkpoints", "results") for path in (repository.path / room).rglob("[!.]*")]
+    return {str(path.relative_to(repository.path)): path.read_bytes() for path in visible if path.is_file()}
 
 
-def test_build_killed_at_random_moments_ends_in_the_same_bytes(fresh, built_once, tmp_path):
-    repository = fresh.copy(tmp_path / "repository")
+def kill_build(repository, log: Path, ready: Callable[[], bool], seconds: float) -> None:
+    """Start the build of TARGETS, and kill it and its jobs these seconds after ``ready``."""
+    log.write_text("")
+    command = ("snakemake", "--cores", "2", "--config", "scale=tiny", "--", *TARGETS)
+    process = programs.start(command, repository.path, repository.environment, log, log, session=True)
+    while not ready() and process.is_alive():
+        time.sleep(0.01)
+    time.sleep(seconds)
+    with suppress(ProcessLookupError):  # the build ended before
+        os.killpg(process.pid, signal.SIGKILL)
+    process.join()
+
+
+def test_build_killed_in_a_training_and_at_a_random_moment_ends_in_the_same_bytes(fresh, built_once, tmp_path):
+    repository, log = fresh.copy(tmp_path / "repository"), tmp_path / "log"
     repository.environment["MASQUERADE_SAVE_EVERY_SECONDS"] = "0"
-    seed = random.randrange(10**6)
-    moments = [random.Random(seed + number).uniform(0, 6) for number in range(KILLS)]  # seconds of jobs
-    counts = []
-    for moment in moments:
-        log = tmp_path / "log"
-        log.write_text("")
-        command = ("snakemake", "--cores", "2", "--", *TARGETS)
-        process = programs.start(command, repository.path, repository.environment, log, log, session=True)
-        while not re.search(JOB, log.read_text(), re.MULTILINE) and process.is_alive():
-            time.sleep(0.02)
-        time.sleep(moment)
-        with suppress(ProcessLookupError):  # the build ended before
-            os.killpg(process.pid, signal.SIGKILL)
-        process.join()
-        counts.append(len(files(repository)))
-        if len(counts) == 1:
-            repository.snakemake("--unlock")
-        shutil.rmtree(repository.path / ".snakemake/locks", ignore_errors=True)  # as --unlock does, in no time
-    repository.snakemake("--", *TARGETS)
+    states = repository.path / ".masquerade/state/tiny"
+    kill_build(repository, log, lambda: any(states.rglob("*.pt")), 0)
+    assert any(states.rglob("*.pt")), "the build ended before a training could be interrupted"
+    count = len(files(repository))
+    repository.snakemake("--unlock")
+    moment = random.uniform(0, 6)  # seconds of jobs
+    kill_build(repository, log, lambda: bool(re.search(JOB, log.read_text(), re.MULTILINE)), moment)
+    shutil.rmtree(repository.path / ".snakemake/locks", ignore_errors=True)  # as --unlock does, in no time
+    repository.build(*TARGETS)
     whole, resumed = files(built_once), files(repository)
-    assert counts[0] < len(resumed), f"no job was left to kill (seed {seed})"
-    assert [name for name, content in resumed.items() if content != whole[name]] == [], f"seed {seed}, files {counts}"
-    assert "Nothing to be done" in repository.snakemake("--", *TARGETS)
+    assert count < len(resumed), "no job was left to kill"
+    assert [name for name, content in resumed.items() if content != whole[name]] == [], f"killed after {moment} s"
+    assert any("resumed from" in path.read_text() for path in (repository.path / "logs/tiny").rglob("*.log"))
+    assert "Nothing to be done" in repository.build(*TARGETS)

@@ -94,20 +94,20 @@ def test_search_finds_an_encoded_secret(tmp_path):
     assert files == {"log", "archive.zip", "derived"}
 
 
-def test_no_file_holds_the_secret_of_a_person(built, tmp_path):
+def test_no_file_holds_the_secret_of_a_person(narrow, tmp_path):
     photographs, key = tmp_path / "photographs", tmp_path / "key"
     photographs.mkdir()
     Image.fromarray(astronaut()[0:300, 80:380]).save(photographs / "somebody.jpg", quality=95)
     key.write_bytes(CANARY + b"\n")
     (tmp_path / "temporary").mkdir()
-    built.environment |= {"TMPDIR": str(tmp_path / "temporary")}
+    narrow.environment |= {"TMPDIR": str(tmp_path / "temporary")}
     output = ""
     for method in ("ifadit", "riddle", "fit"):
         anonymized, recovered = tmp_path / f"anonymized_{method}", tmp_path / f"recovered_{method}"
         for command, source, target in (("anonymize", photographs, anonymized), ("recover", anonymized, recovered)):
             places = ("--input", str(source), "--output", str(target), "--key-file", str(key))
             more = ("--seed", "1", "--keep-recognizable") if command == "anonymize" else ()
-            output += built.run("masquerade", "--debug", command, "--method", method, *places, *more)
+            output += narrow.run("masquerade", "--debug", command, "--method", method, *places, *more)
         assert list(recovered.glob("*.png")), output
     assert not [how for how, needle in encodings(CANARY).items() if needle in output.encode()]
     assert leaks(tmp_path, CANARY, key) == []

@@ -8,6 +8,7 @@ import pytest
 from repository import KEPT, Repository, follow
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+NUMBER = "identitydp/table1:identitydp/eps_6:psnr"
 
 
 @pytest.fixture(scope="session")
@@ -36,13 +37,13 @@ AWS = {
 
 
 @pytest.fixture(scope="module")
-def shared(built_once, tmp_path_factory) -> Repository:
+def shared(narrow_once, tmp_path_factory) -> Repository:
     """A built working copy whose files were pushed to a folder."""
-    built = built_once.copy(tmp_path_factory.mktemp("shared") / "repository")
-    built.run("dvc", "remote", "add", "--default", "lab", str(built.path.parent / "remote"))
-    built.commit("remote")
-    assert "pushed" in built.run("dvc", "push")
-    return built
+    repository = narrow_once.copy(tmp_path_factory.mktemp("shared") / "repository")
+    repository.run("dvc", "remote", "add", "--default", "lab", str(repository.path.parent / "remote"))
+    repository.commit("remote")
+    assert "pushed" in repository.run("dvc", "push")
+    return repository
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +56,16 @@ def test_the_whole_chain_of_a_number_is_in_a_clone_without_any_pull(shared, tmp_
     shared.git("clone", "--quiet", str(shared.path), str(tmp_path / "clone"))
     unpulled = Repository(tmp_path / "clone", shared.environment)
     unpulled.run("dvc", "remote", "modify", "--local", "lab", "url", str(tmp_path / "nowhere"))
-    for address in ("falco/table1:falco/m_0:fid", "checkpoints/tiny/methods/fit/0.safetensors"):
+    for address in (NUMBER, "checkpoints/tiny/methods/fit/0.safetensors"):
         assert follow(unpulled, address)[1] == follow(shared, address)[1]
     assert not unpulled.files(*KEPT)
 
 
 def test_after_clone_and_pull_everything_is_traced_and_intact(shared, clone):
     assert "Every link holds" in clone.run("masquerade", "lineage", "verify")
-    original, cloned = (follow(repository, "falco/table1:falco/m_0:fid") for repository in (shared, clone))
+    original, cloned = (follow(repository, NUMBER) for repository in (shared, clone))
     assert original == cloned
-    output = clone.run("masquerade", "lineage", "show", "falco/table1:falco/m_0:fid")
+    output = clone.run("masquerade", "lineage", "show", NUMBER)
     assert "not in this MLflow store" in output
     assert not (clone.path / "mlflow.db").exists()
 
@@ -75,7 +76,7 @@ def test_clone_and_pull_have_nothing_to_do(shared, clone):
     assert "up to date" in clone.run("dvc", "repro")
     assert clone.files(*KEPT) == shared.files(*KEPT)
     assert clone.git("status", "--porcelain") == ""
-    assert any(path.endswith("tables/falco/table1.md") for path in clone.files(*KEPT))
+    assert any(path.endswith("tables/identitydp/table1.md") for path in clone.files(*KEPT))
 
 
 def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path):
@@ -101,17 +102,17 @@ def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path)
     assert clone.out_of_date() == out_of_date
 
 
-def test_files_are_pushed_to_s3_and_pulled_from_it(built, s3, tmp_path):
-    built.environment |= AWS
-    built.run("dvc", "remote", "add", "--default", "lab", "s3://lab/masquerade")
-    built.run("dvc", "remote", "modify", "lab", "endpointurl", s3)
-    built.commit("remote")
-    assert "pushed" in built.run("dvc", "push")
-    built.git("clone", "--quiet", str(built.path), str(tmp_path / "clone"))
-    clone = Repository(tmp_path / "clone", built.environment)
-    clone.run("dvc", "pull", "results/tiny/tables/falco")
-    pulled, own = clone.files(*KEPT), built.files(*KEPT)
-    assert sorted(pulled) == sorted(path for path in own if path.startswith("results/tiny/tables/falco/"))
-    assert {path: own[path] for path in pulled} == pulled
+def test_files_are_pushed_to_s3_and_pulled_from_it(narrow, s3, tmp_path):
+    narrow.environment |= AWS
+    narrow.run("dvc", "remote", "add", "--default", "lab", "s3://lab/masquerade")
+    narrow.run("dvc", "remote", "modify", "lab", "endpointurl", s3)
+    narrow.commit("remote")
+    assert "pushed" in narrow.run("dvc", "push")
+    narrow.git("clone", "--quiet", str(narrow.path), str(tmp_path / "clone"))
+    clone = Repository(tmp_path / "clone", narrow.environment)
+    clone.run("dvc", "pull", "results/tiny/tables/identitydp")
+    pulled, pushed = clone.files(*KEPT), narrow.files(*KEPT)
+    assert sorted(pulled) == sorted(path for path in pushed if path.startswith("results/tiny/tables/identitydp/"))
+    assert {path: pushed[path] for path in pulled} == pulled
     output = clone.run("masquerade", "records", "save", "--partial", fails=True)
     assert "`dvc pull` first" in output, "what was not pulled is not forgotten"

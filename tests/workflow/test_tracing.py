@@ -106,10 +106,11 @@ KINDS = (
     "data/tiny/measurements_of_recoveries/synthetic_hq/cao21/d_9/0.parquet",
     "data/tiny/features/synthetic_hq/lreorg/default/0.parquet", "data/tiny/attributes/pseudo_labels.parquet",
     "data/tiny/attributes/synthetic_hq/falco/m_0/0.parquet", "results/tiny/attacks/synthetic_hq/cao21/d_9/0.json",
-    "results/tiny/metrics/synthetic_hq/falco/m_0/0.json", "results/tiny/tables/falco/table1.csv",
-    "results/tiny/tables/falco/table1.md", "results/tiny/tables/falco/table1.tex", "results/tiny/tables/claims.csv",
+    "results/tiny/metrics/synthetic_hq/falco/m_0/0.json", "results/tiny/tables/identitydp/table1.csv",
+    "results/tiny/tables/identitydp/table1.md", "results/tiny/tables/identitydp/table1.tex",
+    "results/tiny/tables/claims.csv",
     "results/tiny/figures/identitydp/figure4.png", "results/tiny/figures/identitydp/figure4.svg",
-    "reference/falco/table1.yaml",
+    "reference/identitydp/table1.yaml",
 )  # fmt: skip
 
 
@@ -125,26 +126,26 @@ def test_one_flipped_bit_is_found_in_every_kind_of_artifact(built):
     assert verify(built.path).breaks == ()
 
 
-def test_altered_record_and_missing_file_are_found(built):
-    table, checkpoint = "results/tiny/tables/falco/table2.md", "checkpoints/tiny/methods/fit/0.safetensors"
-    path = built.path / record_path(checkpoint)
+def test_altered_record_and_missing_file_are_found(narrow):
+    table, checkpoint = "results/tiny/tables/identitydp/table2.md", "checkpoints/tiny/methods/fit/0.safetensors"
+    path = narrow.path / record_path(checkpoint)
     path.write_text(path.read_text().replace('"rule": "method"', '"rule": "Method"'))
-    (built.path / table).unlink()
-    broken = {broken_link.path: broken_link.what for broken_link in verify(built.path).breaks}
+    (narrow.path / table).unlink()
+    broken = {broken_link.path: broken_link.what for broken_link in verify(narrow.path).breaks}
     assert broken.keys() == {table, record_path(checkpoint)}
     assert "missing" in broken[table]
 
 
-def test_hand_edited_table_is_named(built):
-    path = built.path / "results/tiny/tables/identitydp/table1.csv"
+def test_hand_edited_table_is_named(narrow):
+    path = narrow.path / "results/tiny/tables/identitydp/table1.csv"
     rows = list(csv.DictReader(path.open()))
     value = next(row["measured"] for row in rows if row["measured"])
     path.write_text(path.read_text().replace(value, "0.999", 1))
-    output = built.run("masquerade", "lineage", "verify", fails=True)
+    output = narrow.run("masquerade", "lineage", "verify", fails=True)
     assert "First broken link: results/tiny/tables/identitydp/table1.csv" in output
     assert "dvc checkout" in output
-    built.run("dvc", "checkout", "--force", "results/tiny/tables/identitydp/table1.csv")
-    assert "Every link holds" in built.run("masquerade", "lineage", "verify")
+    narrow.run("dvc", "checkout", "--force", "results/tiny/tables/identitydp/table1.csv")
+    assert "Every link holds" in narrow.run("masquerade", "lineage", "verify")
 
 
 def test_checkpoint_of_other_parameters_is_found_even_with_correct_records(built):
@@ -153,7 +154,7 @@ def test_checkpoint_of_other_parameters_is_found_even_with_correct_records(built
     kept = (built.path / overlay).read_text()
     steps = yaml.safe_load(kept)["methods"]["fit"]["params"]["steps"]
     built.edit_params(lambda tree: tree["methods"]["fit"]["params"].update(steps=steps + 1), overlay)
-    built.snakemake(checkpoint)
+    built.build(checkpoint)
     (built.path / overlay).write_text(kept)
     built.run("masquerade", "records", "save", "--partial")
     first = verify(built.path).breaks[0]
@@ -162,14 +163,14 @@ def test_checkpoint_of_other_parameters_is_found_even_with_correct_records(built
     assert any("/tables/" in path for path in first.rests)
 
 
-def test_edited_code_is_found_and_a_comment_is_not(built):
+def test_edited_code_is_found_and_a_comment_is_not(planned):
     source = "src/masquerade/methods/gaussian_blur.py"
-    path = built.path / source
-    kept = path.read_text()
-    path.write_text(kept + "\n# a remark\n")
-    assert verify(built.path).breaks == ()
-    path.write_text(kept + "\nREMARK = 1\n")
-    breaks = verify(built.path).breaks
+    path = planned.path / source
+    code = path.read_text()
+    path.write_text(code + "\n# a remark\n")
+    assert verify(planned.path).breaks == ()
+    path.write_text(code + "\nREMARK = 1\n")
+    breaks = verify(planned.path).breaks
     assert all(source in broken.what for broken in breaks)
     made_with_it = {broken.path for broken in breaks if "gaussian_blur" in broken.path}
     assert made_with_it
@@ -181,11 +182,13 @@ def test_difference_names_the_parameter_and_then_the_code_that_changed(narrow):
         return json.loads(narrow.run("masquerade", "lineage", "diff", *more, "--cell", NOISY, "--json"))
 
     louder, doubled = "methods.gaussian_noise.variants.sigma_9.sigma", "src/masquerade/methods/gaussian_noise.py"
+    table = "results/tiny/tables/identitydp/table1.csv"
     narrow.edit_params(lambda tree: tree["methods"]["gaussian_noise"]["variants"]["sigma_9"].update(sigma=30.0))
-    narrow.run("dvc", "repro")
+    narrow.build(table)
+    narrow.run("masquerade", "records", "save", "--partial")
     narrow.commit("louder")
     narrow.edit(doubled, "region + sigma * noise", "region + 2 * sigma * noise")
-    narrow.snakemake("results/tiny/tables/identitydp/table1.csv")
+    narrow.build(table)
 
     committed = diff("HEAD~1", "HEAD")
     assert [(cause["kind"], cause["what"], cause["effect"]) for cause in committed["causes"]] == [
@@ -218,11 +221,11 @@ def test_difference_gives_advice_if_no_build_was_committed(built_once):
     assert "no revision 'nobody'" in output
 
 
-def test_run_is_exported_as_a_crate_that_holds_what_it_names(built):
-    output = built.run("masquerade", "export", "run.zip")
-    jobs = read_working_copy(built.path).jobs()
+def test_run_is_exported_as_a_crate_that_holds_what_it_names(narrow):
+    output = narrow.run("masquerade", "export", "run.zip")
+    jobs = read_working_copy(narrow.path).jobs()
     assert f"{len(jobs)} jobs" in output
-    with zipfile.ZipFile(built.path / "run.zip") as crate:
+    with zipfile.ZipFile(narrow.path / "run.zip") as crate:
         graph = {item["@id"]: item for item in json.loads(crate.read("ro-crate-metadata.json"))["@graph"]}
         inside = set(crate.namelist())
         files = [item for item in graph.values() if "File" in item["@type"]]
@@ -237,7 +240,7 @@ def test_run_is_exported_as_a_crate_that_holds_what_it_names(built):
         "Snakefile",
         "dvc.lock",
         "records/tiny.jsonl",
-        "results/tiny/tables/falco/table1.md",
+        "results/tiny/tables/identitydp/table1.md",
     } <= inside
     assert not any(name.startswith(("data/", "checkpoints/", ".masquerade/", ".snakemake/")) for name in inside)
     actions = [item for item in graph.values() if item["@type"] == "CreateAction"]

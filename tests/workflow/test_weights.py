@@ -11,37 +11,37 @@ from masquerade.training import cards, checkpoints, pretrained
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
 
-def test_exported_networks_replace_every_training_of_another_build(built):
-    output = built.run("masquerade", "weights", "export")
-    names = cards.list_names(built.path)
+def test_exported_networks_replace_every_training_of_another_build(narrow):
+    output = narrow.run("masquerade", "weights", "export")
+    names = cards.list_names(narrow.path)
     assert {"generator", "recognizer_a", "attribute_classifier", "riddle", "cao21"} <= set(names)
     assert (
-        f"weights/: {sum(cards.read_card(name, built.path).size for name in names) / 1e6:.1f} MB of at most 150"
+        f"weights/: {sum(cards.read_card(name, narrow.path).size for name in names) / 1e6:.1f} MB of at most 150"
         in output
     )
-    assert cards.read_card("fit", built.path).quality["psnr"] > 0
-    assert "the file of its card" in built.run("masquerade", "weights", "check")
+    assert cards.read_card("fit", narrow.path).quality["psnr"] > 0
+    assert "the file of its card" in narrow.run("masquerade", "weights", "check")
     edit: dict = {}
     for name in names:
-        if "/" not in name and "." not in name:  # neither a network of another scale's folder nor an ablation
-            room, module = cards.read_card(name, built.path).block.split(".")
+        if "." not in name:  # not an ablation
+            room, module = cards.read_card(name, narrow.path).block.split(".")
             edit.setdefault(room, {})[module] = {"published": f"weights:{name}"}
-    built.edit_params(lambda tree: tree.update(overlays.overlay(tree, edit)), "scales/tiny.yaml")
+    narrow.edit_params(lambda tree: tree.update(overlays.overlay(tree, edit)), "scales/tiny.yaml")
     table = Paths("tiny").backbones_table
-    built.snakemake("backbones", "train", table)
+    narrow.build("backbones", "train", table)
     for name in ("backbones/generator", "backbones/recognizer_b", "methods/riddle/0", "methods/cao21/0"):
-        _, metadata = checkpoints.load_checkpoint(built.path / f"checkpoints/tiny/{name}.safetensors")
-        card = cards.read_card(metadata[pretrained.PRETRAINED]["name"], built.path)
+        _, metadata = checkpoints.load_checkpoint(narrow.path / f"checkpoints/tiny/{name}.safetensors")
+        card = cards.read_card(metadata[pretrained.PRETRAINED]["name"], narrow.path)
         assert metadata[pretrained.PRETRAINED]["sha256"] == card.sha256
     _, ablation = checkpoints.load_checkpoint(
-        built.path / "checkpoints/tiny/ablations/ifadit/without_div/0.safetensors"
+        narrow.path / "checkpoints/tiny/ablations/ifadit/without_div/0.safetensors"
     )
     assert pretrained.PRETRAINED not in ablation
-    report = json.loads((built.path / "checkpoints/tiny/backbones/generator.json").read_text())
-    assert report["quality"] == cards.read_card("generator", built.path).quality
-    page = (built.path / table).read_text()
+    report = json.loads((narrow.path / "checkpoints/tiny/backbones/generator.json").read_text())
+    assert report["quality"] == cards.read_card("generator", narrow.path).quality
+    page = (narrow.path / table).read_text()
     assert "`weights:generator`" in page
     assert "`riddle` (`weights:riddle`)" in page
     anonymized = Paths("tiny").anonymized.format(dataset="synthetic_hq", method="riddle", variant="default", seed=0)
-    built.snakemake(anonymized)
-    assert "published in the repository" in built.run("masquerade", "lineage", "show", anonymized)
+    narrow.build(anonymized)
+    assert "published in the repository" in narrow.run("masquerade", "lineage", "show", anonymized)
