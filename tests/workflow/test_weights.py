@@ -23,9 +23,8 @@ def test_exported_networks_replace_every_training_of_another_build(narrow):
     assert "the file of its card" in narrow.run("masquerade", "weights", "check")
     edit: dict = {}
     for name in names:
-        if "." not in name:  # not an ablation
-            room, module = cards.read_card(name, narrow.path).block.split(".")
-            edit.setdefault(room, {})[module] = {"published": f"weights:{name}"}
+        room, module = cards.read_card(name, narrow.path).block.split(".")
+        edit.setdefault(room, {})[module] = {"published": f"weights:{name}"}
     narrow.edit_params(lambda tree: tree.update(overlays.overlay(tree, edit)), "scales/tiny.yaml")
     table = Paths("tiny").backbones_table
     narrow.build("backbones", "train", table)
