@@ -1,7 +1,6 @@
 """The real Snakefile and dvc.yaml at `tiny` scale: built once, then copied by each test."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,15 +11,19 @@ from repository import Repository
 
 
 @pytest.fixture(scope="session")
-def job_server() -> Iterator[str]:
-    """The socket of a running fork server for the builds of this test process, which need not start their own."""
-    address = Path(tempfile.mkdtemp(prefix="masquerade-")) / fork_server.SOCKET
-    lifeline, held = os.pipe()
-    server = fork_server.start_server(address, lifeline)
-    os.close(lifeline)
-    yield str(address)
-    os.close(held)
-    server.wait()
+def job_server(once) -> Iterator[str]:
+    """The socket of a fork server for the jobs of all builds. The test process that started it ends it."""
+    started = []
+
+    def start(folder: Path) -> None:
+        lifeline, held = os.pipe()
+        started.append((fork_server.start_server(folder / fork_server.SOCKET, lifeline), held))
+        os.close(lifeline)
+
+    yield str(once("server", start) / fork_server.SOCKET)
+    for server, held in started:
+        os.close(held)
+        server.wait()
 
 
 @pytest.fixture(scope="session")
