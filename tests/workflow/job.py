@@ -1,8 +1,8 @@
-"""One job of `test_runs`: ``python job.py KIND NUMBER [RUN FIRST]``. It records as workflow/scripts do."""
+"""One job of `test_runs`: ``python job.py KIND NUMBER``. It records as workflow/scripts do."""
 
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 from argparse import Namespace
@@ -36,23 +36,26 @@ def kill_self() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def train(run: tracking.Run, number: int, first: int) -> None:
+def train(run_id: str, number: int, first: int) -> None:
     """The job that submitit runs, see `masquerade.pipeline.launch`. It continues the run of the waiting process."""
-    live(run, number, range(first, 15 if first == 0 else POINTS))
+    live(tracking.Run(run_id), number, range(first, 15 if first == 0 else POINTS))
     if first == 0:
         kill_self()
 
 
-def requeued(run: tracking.Run, number: int) -> None:
-    for first in (0, SAVED):
-        subprocess.run([sys.executable, __file__, "trains", str(number), run.id, str(first)], check=first > 0)
+def requeue(run: tracking.Run, number: int) -> None:
+    for first, status in ((0, -signal.SIGKILL), (SAVED, 0)):
+        process = multiprocessing.get_context("fork").Process(target=train, args=(run.id, number, first))
+        process.start()
+        process.join()
+        assert process.exitcode == status
 
 
 def work(kind: str, number: int, run: tracking.Run) -> None:
     Path(f"output{number}").write_text(kind)
     run.log_image("sample", np.full((8, 8, 3), number, np.uint8))
     if kind == "requeued":
-        requeued(run, number)
+        requeue(run, number)
         return
     record = live if kind in ("finishes", "fails") else points
     record(run, number, range(POINTS))
@@ -76,7 +79,4 @@ def main(kind: str, number: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "trains":
-        train(tracking.Run(sys.argv[3]), int(sys.argv[2]), int(sys.argv[4]))
-    else:
-        main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]))
