@@ -66,7 +66,7 @@ def work(kind: str, number: int, run: tracking.Run) -> None:
 
 
 def main(kind: str, number: int) -> None:
-    given = Namespace(
+    arguments = Namespace(
         params=Slice({"methods.toy": {"rate": 0.1, "steps": POINTS}, "seed": number}),
         code=None,
         threads=1,
@@ -75,7 +75,7 @@ def main(kind: str, number: int) -> None:
     )
     while not Path("go").exists():
         time.sleep(0.01)
-    program.main(f"job {number} {kind}", given, lambda run: work(kind, number, run))
+    program.main(f"job {number} {kind}", arguments, lambda run: work(kind, number, run))
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ rule attack_results:
         ),
         faces=with_index(PATHS.faces),
         anonymized=with_index(PATHS.anonymized),
-        own=ATTACKERS.own_faces(),
-        one=ATTACKERS.insider_faces,
+        attackers_faces=ATTACKERS.own_faces(),
+        shared_key_faces=ATTACKERS.insider_faces,
         attackers=lambda w: ATTACKERS.trained(w, PATHS.attacker),
         backbones=lambda w: BACKBONES.checkpoints(
             dict.fromkeys([*ATTACKERS.needs(ATTACKERS.of(w)), *JUDGES.needs("informed")])
@@ -104,7 +104,8 @@ rule attack_results:
         submission.run_launched(
             "attack_results",
             "--names {params.names} --method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed}",
-            "--faces {input.faces[0]} --anonymized {input.anonymized[0]} --own {input.own[0]} --one {input.one}",
+            "--faces {input.faces[0]} --anonymized {input.anonymized[0]}",
+            "--attackers_faces {input.attackers_faces[0]} --shared_key_faces {input.shared_key_faces}",
             "--attackers {input.attackers} --backbones {input.backbones}",
         )
 

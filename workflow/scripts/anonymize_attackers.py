@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("faces",), method=True)
+arguments = program.parse_arguments(__doc__, files=("faces",), method=True)
 
 
 def work(run) -> None:
@@ -11,14 +11,16 @@ def work(run) -> None:
     from masquerade.params.protocols import AttackedPeople
     from masquerade.pipeline import anonymization, informed
 
-    method, archive, params = program.build_method(given), FaceArchive(given.faces), given.params
-    people = params.settings("informed", AttackedPeople, given.method, given.variant)
-    one_key = Paths.parse("attackers_faces", given.outputs[0])["key_kind"] == "shared"
-    rows, keys = informed.select_own_images(archive, method, people, given.seed, one_key)
-    plan = anonymization.Plan(given.variant, given.seed, params["measure.batch"])
-    anonymization.anonymize(archive, given.outputs[0], method, rows, plan, keys)
-    program.record_sample(run, given, method)
+    method, archive, params = program.build_method(arguments), FaceArchive(arguments.faces), arguments.params
+    people = params.settings("informed", AttackedPeople, arguments.method, arguments.variant)
+    one_key = Paths.parse("attackers_faces", arguments.outputs[0])["key_kind"] == "shared"
+    rows, keys = informed.select_own_images(archive, method, people, arguments.seed, one_key)
+    plan = anonymization.Plan(arguments.variant, arguments.seed, params["measure.batch"])
+    anonymization.anonymize(archive, arguments.outputs[0], method, rows, plan, keys)
+    program.record_sample(run, arguments, method)
 
 
 if __name__ == "__main__":
-    program.main(f"anonymize attackers' faces with {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(
+        f"anonymize attackers' faces with {arguments.method}/{arguments.variant} seed {arguments.seed}", arguments, work
+    )

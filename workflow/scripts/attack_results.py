@@ -2,10 +2,10 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(
+arguments = program.parse_arguments(
     __doc__,
-    files=("faces", "anonymized", "own"),
-    lists=("attackers", "one"),
+    files=("faces", "anonymized", "attackers_faces"),
+    lists=("attackers", "shared_key_faces"),
     named=("backbones",),
     words=("names", "method", "variant", "seed"),
 )
@@ -17,21 +17,24 @@ def work(run) -> None:
     from masquerade.params.protocols import InformedSettings
     from masquerade.pipeline import informed
 
-    settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
-    originals, anonymized = FaceArchive(given.faces), FaceArchive(given.anonymized)
-    own = informed.read_training_set(originals, FaceArchive(given.own), settings)
-    scenes = {"per_image": informed.make_scene(originals, anonymized, own)}
-    if given.one:
-        one = FaceArchive(given.one[0])
-        scenes["shared"] = informed.make_scene(originals, one, informed.read_training_set(originals, one, settings))
-    attacks = informed.build_attackers(given.names.split(","), given.params, given.backbones, given.attackers)
-    clear = informed.build_recognizers(settings.judges, given.params, given.backbones)
+    settings = arguments.params.settings("informed", InformedSettings, arguments.method, arguments.variant)
+    originals, anonymized = FaceArchive(arguments.faces), FaceArchive(arguments.anonymized)
+    training_set = informed.read_training_set(originals, FaceArchive(arguments.attackers_faces), settings)
+    scenes = {"per_image": informed.make_scene(originals, anonymized, training_set)}
+    if arguments.shared_key_faces:
+        shared = FaceArchive(arguments.shared_key_faces[0])
+        training_set = informed.read_training_set(originals, shared, settings)
+        scenes["shared"] = informed.make_scene(originals, shared, training_set)
+    attacks = informed.build_attackers(
+        arguments.names.split(","), arguments.params, arguments.backbones, arguments.attackers
+    )
+    clear = informed.build_recognizers(settings.judges, arguments.params, arguments.backbones)
     results = informed.run_attacks(attacks, scenes, clear, settings.far)
-    face_tables.write_table(results, given.outputs[0])
+    face_tables.write_table(results, arguments.outputs[0])
     run.log(0, informed.share_identified(results))
     for name, picture in informed.draw_samples(attacks, scenes).items():
         run.log_image(name, picture)
 
 
 if __name__ == "__main__":
-    program.main(f"attack {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"attack {arguments.method}/{arguments.variant} seed {arguments.seed}", arguments, work)

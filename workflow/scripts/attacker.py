@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(
+arguments = program.parse_arguments(
     __doc__,
     files=("faces", "anonymized", "state"),
     named=("backbones",),
@@ -16,15 +16,21 @@ def work(run) -> None:
     from masquerade.params.protocols import InformedSettings
     from masquerade.pipeline import informed
 
-    settings = given.params.settings("informed", InformedSettings, given.method, given.variant)
-    training_set = informed.read_training_set(FaceArchive(given.faces), FaceArchive(given.anonymized), settings)
-    job = program.make_job(given, run, "attackers", informed.derive_trial_seed(given.seed, int(given.trial)))
-    figures = given.params.build("attackers", given.attacker, given.backbones).train(training_set, job)
+    settings = arguments.params.settings("informed", InformedSettings, arguments.method, arguments.variant)
+    training_set = informed.read_training_set(FaceArchive(arguments.faces), FaceArchive(arguments.anonymized), settings)
+    job = program.make_job(
+        arguments, run, "attackers", informed.derive_trial_seed(arguments.seed, int(arguments.trial))
+    )
+    figures = arguments.params.build("attackers", arguments.attacker, arguments.backbones).train(training_set, job)
     run.log(0, {f"quality/{name}": value for name, value in figures.items()})
-    report = {"attacker": given.attacker, "learned_from": len(training_set.learn), "quality": figures}
-    files.write_json(given.outputs[1], report)
-    given.state.unlink(missing_ok=True)
+    report = {"attacker": arguments.attacker, "learned_from": len(training_set.learn), "quality": figures}
+    files.write_json(arguments.outputs[1], report)
+    arguments.state.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
-    program.main(f"attacker {given.attacker} of {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(
+        f"attacker {arguments.attacker} of {arguments.method}/{arguments.variant} seed {arguments.seed}",
+        arguments,
+        work,
+    )

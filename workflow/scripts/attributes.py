@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("anonymized", "faces", "pseudo"), words=("split", "seed"))
+arguments = program.parse_arguments(__doc__, files=("anonymized", "faces", "pseudo"), words=("split", "seed"))
 
 
 def work(_) -> None:
@@ -13,18 +13,18 @@ def work(_) -> None:
     from masquerade.params.protocols import AttributeSettings
     from masquerade.pipeline import attributes
 
-    torch.set_num_threads(given.threads)
-    pseudo = pd.read_parquet(given.pseudo)
+    torch.set_num_threads(arguments.threads)
+    pseudo = pd.read_parquet(arguments.pseudo)
     predictions = attributes.evaluate_attributes(
-        FaceArchive(given.anonymized),
-        FaceArchive(given.faces),
-        given.split == "train",
-        pseudo[pseudo["dataset"] == given.faces.stem],
-        given.params.settings("attributes", AttributeSettings),
-        given.seed,
+        FaceArchive(arguments.anonymized),
+        FaceArchive(arguments.faces),
+        arguments.split == "train",
+        pseudo[pseudo["dataset"] == arguments.faces.stem],
+        arguments.params.settings("attributes", AttributeSettings),
+        arguments.seed,
     )
-    attributes.write_predictions(predictions, given.outputs[0])
+    attributes.write_predictions(predictions, arguments.outputs[0])
 
 
 if __name__ == "__main__":
-    program.main(f"attributes {given.outputs[0]}", given, work)
+    program.main(f"attributes {arguments.outputs[0]}", arguments, work)

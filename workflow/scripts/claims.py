@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
+arguments = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
 
 
 def work(_) -> None:
@@ -11,13 +11,15 @@ def work(_) -> None:
     from masquerade.papers.context import Context, skip_reasons
     from masquerade.papers.measured import Results
 
-    declared = claims.of_papers(claims.load(given.declared), given.params["papers"])
-    context = Context.of(given.params)
-    judged = verdicts.judge(declared, Results(files.read_numbers(given.metrics), skip_reasons(given.skipped), context))
+    declared = claims.of_papers(claims.load(arguments.declared), arguments.params["papers"])
+    context = Context.of(arguments.params)
+    judged = verdicts.judge(
+        declared, Results(files.read_numbers(arguments.metrics), skip_reasons(arguments.skipped), context)
+    )
     writers = (claims_page.table, claims_page.markdown, claims_page.longtable)
-    for path, write in zip(given.outputs, writers, strict=True):
+    for path, write in zip(arguments.outputs, writers, strict=True):
         files.write_text(path, write(judged, context))
 
 
 if __name__ == "__main__":
-    program.main("page of claims", given, work)
+    program.main("page of claims", arguments, work)

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("declared",), lists=("features",), words=("skipped",))
+arguments = program.parse_arguments(__doc__, files=("declared",), lists=("features",), words=("skipped",))
 
 
 def work(run) -> None:
@@ -10,12 +10,12 @@ def work(run) -> None:
     from masquerade.papers import clusters, reference
     from masquerade.papers.context import Context, skip_reasons
 
-    context = Context.of(given.params)
-    figure = reference.load(given.declared, context.latent_stand_ins)
-    seeds = [face_tables.read_features(path) for path in given.features]
-    clusters.draw(figure, seeds, skip_reasons(given.skipped), context, given.outputs)
-    run.log_artifact(given.outputs[0])
+    context = Context.of(arguments.params)
+    figure = reference.load(arguments.declared, context.latent_stand_ins)
+    seeds = [face_tables.read_features(path) for path in arguments.features]
+    clusters.draw(figure, seeds, skip_reasons(arguments.skipped), context, arguments.outputs)
+    run.log_artifact(arguments.outputs[0])
 
 
 if __name__ == "__main__":
-    program.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)
+    program.main(f"figure {arguments.declared.parent.name}/{arguments.declared.stem}", arguments, work)

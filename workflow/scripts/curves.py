@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
+arguments = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
 
 
 def work(run) -> None:
@@ -11,12 +11,16 @@ def work(run) -> None:
     from masquerade.papers.context import Context, skip_reasons
     from masquerade.papers.measured import Results
 
-    context = Context.of(given.params)
-    figure = reference.load(given.declared, context.latent_stand_ins)
+    context = Context.of(arguments.params)
+    figure = reference.load(arguments.declared, context.latent_stand_ins)
     kind = {"curves": curves, "tradeoff": tradeoffs}[figure.kind]
-    kind.draw(figure, Results(files.read_numbers(given.metrics), skip_reasons(given.skipped), context), given.outputs)
-    run.log_artifact(given.outputs[0])
+    kind.draw(
+        figure,
+        Results(files.read_numbers(arguments.metrics), skip_reasons(arguments.skipped), context),
+        arguments.outputs,
+    )
+    run.log_artifact(arguments.outputs[0])
 
 
 if __name__ == "__main__":
-    program.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)
+    program.main(f"figure {arguments.declared.parent.name}/{arguments.declared.stem}", arguments, work)

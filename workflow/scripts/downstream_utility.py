@@ -2,7 +2,9 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("faces", "anonymized", "state"), words=("method", "variant", "seed"))
+arguments = program.parse_arguments(
+    __doc__, files=("faces", "anonymized", "state"), words=("method", "variant", "seed")
+)
 
 
 def work(run) -> None:
@@ -12,21 +14,21 @@ def work(run) -> None:
     from masquerade.params.protocols import UtilitySettings
     from masquerade.pipeline import downstream_utility
 
-    settings = given.params.settings("downstream_utility", UtilitySettings)
+    settings = arguments.params.settings("downstream_utility", UtilitySettings)
     frame = downstream_utility.learn_and_test(
-        FaceArchive(given.faces),
-        FaceArchive(given.anonymized),
-        given.params.settings("backbones.landmarks", LandmarksSettings),
+        FaceArchive(arguments.faces),
+        FaceArchive(arguments.anonymized),
+        arguments.params.settings("backbones.landmarks", LandmarksSettings),
         settings,
-        given.state,
-        given.seed,
+        arguments.state,
+        arguments.seed,
         run.log,
     )
-    face_tables.write_table(frame, given.outputs[0])
+    face_tables.write_table(frame, arguments.outputs[0])
     means = frame[["landmark_error", "found", "overlap"]].astype(float).mean()
     run.log(settings.landmark_steps + settings.detector_steps, means.to_dict())
-    given.state.unlink(missing_ok=True)
+    arguments.state.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
-    program.main(f"downstream utility of {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"downstream utility of {arguments.method}/{arguments.variant} seed {arguments.seed}", arguments, work)

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, named=("backbones",))
+arguments = program.parse_arguments(__doc__, named=("backbones",))
 
 
 def work(run) -> None:
@@ -13,15 +13,17 @@ def work(run) -> None:
     from masquerade.methods.latent.space import LatentSpace
     from masquerade.params.blocks import FakesSettings
 
-    torch.set_num_threads(given.threads)
-    settings = given.params.settings("fakes", FakesSettings)
+    torch.set_num_threads(arguments.threads)
+    settings = arguments.params.settings("fakes", FakesSettings)
     if settings.published:
-        fakes.adopt(settings, given.backbones, given.outputs[0])
+        fakes.adopt(settings, arguments.backbones, arguments.outputs[0])
         return
-    space = LatentSpace(given.backbones)
-    samples = fakes.write_fakes(space, given.outputs[0], settings.count, settings.psi, given.params["data_seed"])
+    space = LatentSpace(arguments.backbones)
+    samples = fakes.write_fakes(
+        space, arguments.outputs[0], settings.count, settings.psi, arguments.params["data_seed"]
+    )
     run.log_image("fakes", program.join_images(to_uint8(samples.numpy())))
 
 
 if __name__ == "__main__":
-    program.main("fakes", given, work)
+    program.main("fakes", arguments, work)

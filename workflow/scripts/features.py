@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("faces",), method=True)
+arguments = program.parse_arguments(__doc__, files=("faces",), method=True)
 
 
 def work(_) -> None:
@@ -11,12 +11,12 @@ def work(_) -> None:
     from masquerade.core.images import FaceArchive
     from masquerade.pipeline import measuring
 
-    torch.set_num_threads(given.threads)
-    cell = {"method": given.method, "variant": given.variant, "seed": given.seed}
-    batch = given.params["measure.batch"]
-    method = program.build_method(given)
-    measuring.write_features(FaceArchive(given.faces), given.outputs[0], method, "test", batch, cell)
+    torch.set_num_threads(arguments.threads)
+    cell = {"method": arguments.method, "variant": arguments.variant, "seed": arguments.seed}
+    batch = arguments.params["measure.batch"]
+    method = program.build_method(arguments)
+    measuring.write_features(FaceArchive(arguments.faces), arguments.outputs[0], method, "test", batch, cell)
 
 
 if __name__ == "__main__":
-    program.main(f"features {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"features {arguments.method}/{arguments.variant} seed {arguments.seed}", arguments, work)

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(
+arguments = program.parse_arguments(
     __doc__,
     files=("declared", "faces"),
     optional=("source",),
@@ -18,18 +18,18 @@ def work(run) -> None:
     from masquerade.params import sharing
     from masquerade.params.matrix import Cell
 
-    context = Context.of(given.params)
-    figure = reference.load(given.declared, context.latent_stand_ins)
+    context = Context.of(arguments.params)
+    figure = reference.load(arguments.declared, context.latent_stand_ins)
     distances = None
-    if given.source:
-        measured = {Cell.of("measurements", path): path for path in given.measured}
-        distances = grids.measure_distances(given.source, measured, context.judge(figure.judge))
-    derived, attempts = ([FaceArchive(path) for path in paths] for paths in (given.derived, given.recoveries))
-    private = any(sharing.is_private(path, given.private.split()) for path in given.inputs)
-    images = grids.GridArchives(FaceArchive(given.faces), derived, attempts, distances, private)
-    grids.draw(figure, images, skip_reasons(given.skipped), context, given.outputs)
-    run.log_artifact(given.outputs[0])
+    if arguments.source:
+        measured = {Cell.of("measurements", path): path for path in arguments.measured}
+        distances = grids.measure_distances(arguments.source, measured, context.judge(figure.judge))
+    derived, attempts = ([FaceArchive(path) for path in paths] for paths in (arguments.derived, arguments.recoveries))
+    private = any(sharing.is_private(path, arguments.private.split()) for path in arguments.inputs)
+    images = grids.GridArchives(FaceArchive(arguments.faces), derived, attempts, distances, private)
+    grids.draw(figure, images, skip_reasons(arguments.skipped), context, arguments.outputs)
+    run.log_artifact(arguments.outputs[0])
 
 
 if __name__ == "__main__":
-    program.main(f"figure {given.declared.parent.name}/{given.declared.stem}", given, work)
+    program.main(f"figure {arguments.declared.parent.name}/{arguments.declared.stem}", arguments, work)

@@ -2,7 +2,9 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("faces", "pictures"), words=("dataset", "method", "variant", "seed"))
+arguments = program.parse_arguments(
+    __doc__, files=("faces", "pictures"), words=("dataset", "method", "variant", "seed")
+)
 
 
 def work(run) -> None:
@@ -10,15 +12,20 @@ def work(run) -> None:
     from masquerade.params.blocks import ImportedSet
     from masquerade.pipeline.imported import pictures
 
-    block = f"imported.{given.method}"
-    knobs = given.params.settings(f"{block}.variants.{given.variant}.{given.dataset}", ImportedSet)
-    cell = {"method": given.method, "variant": given.variant, "seed": given.seed}
+    block = f"imported.{arguments.method}"
+    knobs = arguments.params.settings(f"{block}.variants.{arguments.variant}.{arguments.dataset}", ImportedSet)
+    cell = {"method": arguments.method, "variant": arguments.variant, "seed": arguments.seed}
     pictures.import_cell(
-        FaceArchive(given.faces), given.pictures, given.outputs[0], knobs, given.params[f"{block}.source"], cell
+        FaceArchive(arguments.faces),
+        arguments.pictures,
+        arguments.outputs[0],
+        knobs,
+        arguments.params[f"{block}.source"],
+        cell,
     )
-    program.record_sample(run, given)
+    program.record_sample(run, arguments)
     run.tag({"imported": f"sha256:{knobs.sha256}"})
 
 
 if __name__ == "__main__":
-    program.main(f"import {given.method}/{given.variant}", given, work)
+    program.main(f"import {arguments.method}/{arguments.variant}", arguments, work)

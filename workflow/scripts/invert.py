@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, files=("faces",), named=("backbones",))
+arguments = program.parse_arguments(__doc__, files=("faces",), named=("backbones",))
 
 
 def work(run) -> None:
@@ -13,11 +13,11 @@ def work(run) -> None:
     from masquerade.methods.latent import codes
     from masquerade.methods.latent.space import LatentSpace
 
-    torch.set_num_threads(given.threads)
-    space = LatentSpace(given.backbones)
-    samples = codes.write_codes(space, FaceArchive(given.faces), given.outputs[0])
+    torch.set_num_threads(arguments.threads)
+    space = LatentSpace(arguments.backbones)
+    samples = codes.write_codes(space, FaceArchive(arguments.faces), arguments.outputs[0])
     run.log_image("reconstructions", np.concatenate([program.join_images(to_uint8(part)) for part in samples]))
 
 
 if __name__ == "__main__":
-    program.main(f"invert {given.faces.stem}", given, work)
+    program.main(f"invert {arguments.faces.stem}", arguments, work)

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(
+arguments = program.parse_arguments(
     __doc__, files=("faces", "anonymized", "source"), named=("judged",), words=("dataset",), method=True
 )
 
@@ -13,17 +13,17 @@ def work(run) -> None:
     from masquerade.params.protocols import AttackSettings
     from masquerade.pipeline.key_attacks import KeyAttacks, Recognition
 
-    params = given.params
+    params = arguments.params
     settings = params.settings("attacks", AttackSettings)
-    judge = params.build("judges", settings.judge, given.judged)
-    recognition = Recognition(judge, face_tables.read(given.source), params["matrix.calibrate_on"])
-    archives = FaceArchive(given.faces), FaceArchive(given.anonymized)
-    attacks = KeyAttacks(*archives, program.build_method(given), recognition, settings, params["bootstrap.draws"])
+    judge = params.build("judges", settings.judge, arguments.judged)
+    recognition = Recognition(judge, face_tables.read(arguments.source), params["matrix.calibrate_on"])
+    archives = FaceArchive(arguments.faces), FaceArchive(arguments.anonymized)
+    attacks = KeyAttacks(*archives, program.build_method(arguments), recognition, settings, params["bootstrap.draws"])
     results = attacks.results()
-    files.write_json(given.outputs[0], {"cell": program.select_cell(given), "attacks": results})
+    files.write_json(arguments.outputs[0], {"cell": program.select_cell(arguments), "attacks": results})
     shares = {name: each["person"]["value"] for name, each in results["found"].items()}
     run.log(0, {name: value for name, value in shares.items() if value is not None})
 
 
 if __name__ == "__main__":
-    program.main(f"attack the keys of {given.method}/{given.variant} seed {given.seed}", given, work)
+    program.main(f"attack the keys of {arguments.method}/{arguments.variant} seed {arguments.seed}", arguments, work)

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(
+arguments = program.parse_arguments(
     __doc__, files=("faces",), optional=("source",), named=("backbones",), words=("block", "parts")
 )
 
@@ -10,14 +10,20 @@ given = program.parse_arguments(
 def work(_) -> None:
     from masquerade.pipeline import measuring
 
-    params = given.params
-    names = params[f"{given.block}.judges"]
-    judges = {name: params.build("judges", name, given.backbones) for name in names}
-    most = params["target.pictures"] if given.block == "target" else 0
+    params = arguments.params
+    names = params[f"{arguments.block}.judges"]
+    judges = {name: params.build("judges", name, arguments.backbones) for name in names}
+    most = params["target.pictures"] if arguments.block == "target" else 0
     measuring.measure(
-        given.faces, given.outputs[0], judges, given.parts.split(","), params["measure.batch"], given.source, most
+        arguments.faces,
+        arguments.outputs[0],
+        judges,
+        arguments.parts.split(","),
+        params["measure.batch"],
+        arguments.source,
+        most,
     )
 
 
 if __name__ == "__main__":
-    program.main(f"measure {given.outputs[0]}", given, work)
+    program.main(f"measure {arguments.outputs[0]}", arguments, work)

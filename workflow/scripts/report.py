@@ -3,7 +3,7 @@
 from masquerade.pipeline import program
 
 LISTS = ("faces", "metrics", "recoveries", "checkpoints", "backbones")
-given = program.parse_arguments(
+arguments = program.parse_arguments(
     __doc__,
     files=("declared", "claims"),
     lists=("built", "further", *LISTS),
@@ -21,28 +21,30 @@ def work(_) -> None:
     from masquerade.papers.report import boards, page
     from masquerade.papers.report.chain import Files
 
-    context = Context.of(given.params)
-    results = Results(files.read_numbers(given.metrics), skip_reasons(given.skipped), context)
-    judged = verdicts.judge(claims.of_papers(claims.load(given.declared), given.params["papers"]), results)
-    imported = reference.parse_imported(given.imported)
+    context = Context.of(arguments.params)
+    results = Results(files.read_numbers(arguments.metrics), skip_reasons(arguments.skipped), context)
+    judged = verdicts.judge(claims.of_papers(claims.load(arguments.declared), arguments.params["papers"]), results)
+    imported = reference.parse_imported(arguments.imported)
     papers = []
-    for name in given.params["papers"]:
+    for name in arguments.params["papers"]:
         declared = {item.name: reference.add_imported_rows(item, imported, context.stand_ins)
-                    for item in reference.find(name, given.declared.parent, context.latent_stand_ins)}  # fmt: skip
-        items = [(declared[path.stem], path) for path in given.built if path.parent.name == name]
+                    for item in reference.find(name, arguments.declared.parent, context.latent_stand_ins)}  # fmt: skip
+        items = [(declared[path.stem], path) for path in arguments.built if path.parent.name == name]
         shown = [(tables.build(item, results), path) for item, path in items if item.kind == "table"]
         figures = [(item, path) for item, path in items if item.kind != "table"]
         papers.append(page.arrange_paper(name, shown, figures, judged))
     build = page.Build(
-        files=Files.of_build(context.scale, dict(json.loads(given.needs)), **{n: getattr(given, n) for n in LISTS}),
+        files=Files.of_build(
+            context.scale, dict(json.loads(arguments.needs)), **{n: getattr(arguments, n) for n in LISTS}
+        ),
         results=results,
-        methods=boards.read_methods(given.params),
-        claims=given.claims,
-        further=given.further,
-        private=given.private.split(),
+        methods=boards.read_methods(arguments.params),
+        claims=arguments.claims,
+        further=arguments.further,
+        private=arguments.private.split(),
     )
-    files.write_text(given.outputs[0], page.render(papers, build))
+    files.write_text(arguments.outputs[0], page.render(papers, build))
 
 
 if __name__ == "__main__":
-    program.main("report", given, work)
+    program.main("report", arguments, work)

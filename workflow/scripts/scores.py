@@ -2,16 +2,16 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(__doc__, lists=("metrics",))
+arguments = program.parse_arguments(__doc__, lists=("metrics",))
 
 
 def work(_) -> None:
     from masquerade.core import files
     from masquerade.pipeline import evaluation
 
-    cells = files.read_numbers(given.metrics)
-    files.write_json(given.outputs[0], evaluation.summarize(cells))
+    cells = files.read_numbers(arguments.metrics)
+    files.write_json(arguments.outputs[0], evaluation.summarize(cells))
 
 
 if __name__ == "__main__":
-    program.main("scores", given, work)
+    program.main("scores", arguments, work)

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-given = program.parse_arguments(
+arguments = program.parse_arguments(
     __doc__,
     files=("faces", "state"),
     optional=("base",),
@@ -15,12 +15,12 @@ def work(run) -> None:
     from masquerade.core import discovery, weight_names
     from masquerade.training import distributed, pretrained
 
-    cls, block = discovery.load("methods", given.method), f"methods.{given.method}"
-    knobs = given.params.training_params(given.method, given.ablation)
-    published = f"{block}.published_ablations.{given.ablation}" if given.ablation else f"{block}.published"
-    named = given.params.get(published, "")
+    cls, block = discovery.load("methods", arguments.method), f"methods.{arguments.method}"
+    knobs = arguments.params.training_params(arguments.method, arguments.ablation)
+    published = f"{block}.published_ablations.{arguments.ablation}" if arguments.ablation else f"{block}.published"
+    named = arguments.params.get(published, "")
     weights, role = weight_names.parse_weights_name(named), weight_names.parse_asset_role(named)
-    job = program.make_job(given, run, cls.people, given.seed, base=given.base)
+    job = program.make_job(arguments, run, cls.people, arguments.seed, base=arguments.base)
     with distributed.join_processes() as first:
         if weights:
             pretrained.load_pretrained(weights, cls.architecture, knobs, job.backbones, job.checkpoint)
@@ -29,8 +29,10 @@ def work(run) -> None:
         else:
             cls.train(knobs, job)
     if first:
-        given.state.unlink(missing_ok=True)
+        arguments.state.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
-    program.main(f"train {given.method} {given.ablation} seed {given.seed}".replace("  ", " "), given, work)
+    program.main(
+        f"train {arguments.method} {arguments.ablation} seed {arguments.seed}".replace("  ", " "), arguments, work
+    )
