@@ -152,15 +152,15 @@ def test_edited_generator_reruns_only_what_uses_the_generator(planned, everythin
 
 
 def test_a_deleted_or_damaged_file_and_what_depends_on_it_are_made_again(narrow):
-    deleted = narrow.path / "results/tiny/metrics/synthetic_hq/blackout/control/0.json"
-    damaged = narrow.path / "data/tiny/faces/synthetic_wild.zip"
+    targets = "results/tiny/metrics/synthetic_hq/blackout/control/0.json", "data/tiny/faces/synthetic_wild.zip"
+    deleted, damaged = (narrow.path / target for target in targets)
     whole = [path.read_bytes() for path in (deleted, damaged)]
     deleted.unlink()
     jobs = narrow.out_of_date()
     assert jobs - tables(jobs) == {"evaluate-synthetic_hq-blackout-control-0"}
     damaged.chmod(0o644)
     damaged.write_bytes(whole[1][:5000])
-    narrow.build("data", "metrics")
+    narrow.build(*targets)
     assert [path.read_bytes() for path in (deleted, damaged)] == whole
     assert narrow.out_of_date() == set()
 
