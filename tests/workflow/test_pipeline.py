@@ -6,6 +6,7 @@ import os
 import pytest
 
 from masquerade.core.images import FaceArchive
+from masquerade.pipeline import forked_job
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -165,18 +166,17 @@ def test_a_deleted_or_damaged_file_and_what_depends_on_it_are_made_again(narrow)
     assert narrow.out_of_date() == set()
 
 
-def test_jobs_take_their_packages_from_the_environment_and_not_from_pythonpath(fresh, tmp_path):
+def test_jobs_take_their_packages_from_the_environment_and_not_from_pythonpath(narrow, tmp_path):
     """Environment modules of clusters put other versions there. What the environment lacks is still found there."""
-    shadows = tmp_path / "module"
     for name in ("PIL", "numpy", "extension_of_a_user"):
-        (shadows / name).mkdir(parents=True)
-        (shadows / name / "__init__.py").write_text(
+        (tmp_path / "module" / name).mkdir(parents=True)
+        (tmp_path / "module" / name / "__init__.py").write_text(
             "raise ImportError('from PYTHONPATH')\n" * (name != "extension_of_a_user")
         )
-    repository = fresh.copy(tmp_path / "copy")
-    repository.edit("workflow/scripts/data.py", '"""\n', '"""\n\nimport extension_of_a_user\n')
-    repository.environment |= {"PYTHONPATH": os.pathsep.join([str(repository.path / "src"), str(shadows)])}
-    repository.build("data/tiny/faces/synthetic_wild.zip")
+    narrow.edit("workflow/scripts/curves.py", '"""\n', '"""\n\nimport extension_of_a_user\n')
+    narrow.environment["PYTHONPATH"] = os.pathsep.join([str(narrow.path / "src"), str(tmp_path / "module")])
+    del narrow.environment[forked_job.ADDRESS]  # a fork server has imported its packages already
+    narrow.build("results/tiny/figures/identitydp/figure4.png")
 
 
 @pytest.mark.parametrize(
