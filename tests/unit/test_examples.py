@@ -1,19 +1,27 @@
-"""Examples: those in docstrings of metrics and of calls from Python give the documented output; the notebook runs."""
+"""Examples: those in docstrings of metrics and of calls from Python, the notebook, and a method that loads weights."""
 
 import doctest
+import hashlib
 import importlib
 import io
 import json
 from contextlib import redirect_stdout
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
+import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from masquerade.core import discovery
+from masquerade.core.errors import CheckpointError
+from masquerade.methods import Resources
 
-NOTEBOOK = Path(__file__).parents[2] / "examples/photographs.ipynb"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NOTEBOOK = EXAMPLES / "photographs.ipynb"
 CALLS = ["masquerade", "masquerade.pipeline.photographs.anonymizer"]
 METRICS = {discovery.load("metrics", name) for name in discovery.list_names("metrics")}
 MODULES = [*CALLS, *sorted({metric.__module__ for metric in METRICS})]
@@ -49,3 +57,21 @@ def test_the_notebook_holds_no_results():
     content = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     nbformat.validate(nbformat.from_dict(content))
     assert [cell["id"] for cell in content["cells"] if cell.get("outputs") or cell.get("execution_count")] == []
+
+
+def test_the_example_with_pretrained_weights_loads_its_file_and_no_other(tmp_path, monkeypatch):
+    example = SourceFileLoader("pretrained_method", str(EXAMPLES / "pretrained_method.py")).load_module()
+    monkeypatch.chdir(tmp_path)
+    torch.save(example.build_network().state_dict(), "mine.pt")
+    sha256 = hashlib.sha256(Path("mine.pt").read_bytes()).hexdigest()
+
+    def build(sha256: str):
+        cls = example.Pretrained
+        return cls(cls.Params(weights="mine.pt", sha256=sha256), cls.Variant(), Resources())
+
+    faces = np.random.default_rng(0).uniform(-1, 1, (10, 3, 32, 32)).astype(np.float32)
+    images = build(sha256).anonymize(SimpleNamespace(images=faces), seed=0)
+    assert images.shape == faces.shape
+    assert np.abs(images).max() <= 1
+    with pytest.raises(CheckpointError, match="is not the file of `sha256`"):
+        build("0" * 64)
