@@ -1,8 +1,7 @@
 """The documentation is complete and correct: index, links, paths, names, rules and equations."""
 
-import ast
+import pydoc
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,44 +33,6 @@ def anchors(page: Path) -> set[str]:
     """The anchors that GitHub makes of the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-@cache
-def module_file(name: str) -> Path | None:
-    base = ROOT / "src" / Path(*name.split("."))
-    return next((file for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()), None)
-
-
-def defined(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
-    """The names that statements define or import, each with its own body."""
-    names: dict[str, list[ast.stmt]] = {}
-    for node in body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            names[node.name] = node.body
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names |= {target.id: [] for target in targets if isinstance(target, ast.Name)}
-        elif isinstance(node, ast.ImportFrom | ast.Import):
-            names |= {(item.asname or item.name): [] for item in node.names}
-        elif isinstance(node, ast.If):
-            names |= defined(node.body)
-    return names
-
-
-def exists(dotted: str) -> bool:
-    """Whether ``masquerade.room.module.Class.method`` exists. Imports no module."""
-    parts = dotted.split(".")
-    for length in range(len(parts), 0, -1):
-        file = module_file(".".join(parts[:length]))
-        if file is not None:
-            body = ast.parse(file.read_text(encoding="utf-8")).body
-            for name in parts[length:]:
-                names = defined(body)
-                if name not in names:
-                    return False
-                body = names[name]
-            return True
-    return (ROOT / "src" / Path(*parts)).is_dir()
 
 
 def numbers(source: str) -> set[str]:
@@ -147,7 +108,7 @@ def test_paths_exist(page):
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_names_of_the_library_exist(page):
     names = set(re.findall(r"(?<![\w./])masquerade(?:\.[A-Za-z_]\w*)+", text(page)))
-    assert {name for name in names if not exists(name)} == set()
+    assert {name for name in names if pydoc.locate(name) is None} == set()
 
 
 def test_pages_that_other_files_name_exist():
