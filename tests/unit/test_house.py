@@ -97,7 +97,7 @@ def test_no_file_holds_a_path_of_one_machine(root):
 
 
 def test_tracked_files_are_small(root):
-    head = root / "src/drawnpeople/head.npz"  # its bytes are held by test_head.py
+    head = root / "src/drawnpeople/head.npz"  # its bytes are held by test_people_and_heads.py
     files = [root / name for name in sources(root) if root / name != head]
     limited = [path for path in files if root / cards.FOLDER not in path.parents]  # these have a limit together
     assert head.stat().st_size < 2_000_000

@@ -44,8 +44,7 @@ def rows_of(dataset, seed):
     if isinstance(dataset, RenderedDataset):
         return [(f"{job[0]}-{job[1]}-{job[2]:04d}", job[1]) for job in dataset._jobs(64, seed)]
     assert isinstance(dataset, PublishedDataset)
-    with dataset.tree() as tree:
-        return [(listed.row["identity"], listed.row["split"]) for listed in dataset.list_pictures(tree, seed)]
+    return [(listed.row["identity"], listed.row["split"]) for listed in dataset.list_pictures(dataset.tree(), seed)]
 
 
 def datasets_of(parameters, celeba):

@@ -1,20 +1,23 @@
 """CelebA-HQ: 30,000 aligned faces of 1024 x 1024 pixels, as CelebAMask-HQ publishes them."""
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import pandas as pd
-from pydantic import Field
+from pydantic import NonNegativeInt, PositiveInt
 
 from masquerade.core.annotations import CLASSES
 from masquerade.core.errors import DatasetError
 from masquerade.core.settings import Settings
-from masquerade.faces import _splits
-from masquerade.faces.photographs import celeba_lists
-from masquerade.faces.photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
-from masquerade.faces.photographs.trees import FolderTree, Tree, ZipTree, check_files, first_existing
+from masquerade.faces import _splits, celeba
+from masquerade.faces.photographs.published_dataset import (
+    ArchiveTree,
+    FolderTree,
+    ListedPicture,
+    PublishedDataset,
+    check_files,
+    first_existing,
+)
 
 TOP, PICTURES, MASKS = "CelebAMask-HQ", "CelebA-HQ-img", "CelebAMask-HQ-mask-anno"
 MAPPING, ATTRIBUTES = "CelebA-HQ-to-CelebA-mapping.txt", "CelebAMask-HQ-attribute-anno.txt"
@@ -31,41 +34,39 @@ class CelebAHQ(PublishedDataset):
     """
 
     title = "CelebA-HQ"
+    aligned_side = 1024
 
     class Params(Settings):
         path: str
         """The folder with CelebAMask-HQ.zip, or with the content of that zip."""
         celeba: str
         """The folder with CelebA's identity_CelebA.txt and list_eval_partition.txt."""
-        pictures: Annotated[int, Field(ge=1)]
+        pictures: PositiveInt
         """Pictures of the set; any other number is an error (30,000: Karras et al. 2018)."""
         split: Literal["official", "enlarged"]
         """official: CelebA's parts (falco section 4.1); enlarged: these parts, and further people of the train part are
         dealt to test and validation until these have the sizes below."""
-        validation_pictures: Annotated[int, Field(ge=0)]
+        validation_pictures: NonNegativeInt
         """Pictures of the validation split if it is enlarged (2,993: the official part); no paper has one."""
-        test_pictures: Annotated[int, Field(ge=1)]
+        test_pictures: PositiveInt
         """Pictures of the test split if it is enlarged (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
         masks: bool
         """Read the parsing masks of CelebAMask-HQ; the parser is trained or judged on them."""
 
     params: Params
 
-    def tree(self) -> Tree:
-        root = Path(self.params.path)
-        path = first_existing(root, [PICTURES, f"{TOP}/{PICTURES}", f"{TOP}.zip"])
+    def tree(self) -> FolderTree:
+        path = first_existing(Path(self.params.path), [PICTURES, f"{TOP}/{PICTURES}", f"{TOP}.zip"])
         if path.suffix == ".zip":
-            return ZipTree(path, TOP)
-        for name in (MAPPING, ATTRIBUTES, *([MASKS] if self.params.masks else [])):
+            return ArchiveTree(path, TOP)
+        for name in (MAPPING, ATTRIBUTES, *self.picture_folders()):
             first_existing(path.parent, [name])
         return FolderTree(path.parent)
 
     def lists(self) -> list[Path]:
-        root = Path(self.params.celeba)
-        tree = self.tree()
-        beside = [tree.path / name for name in (MAPPING, ATTRIBUTES)] if isinstance(tree, FolderTree) else []
-        names = (celeba_lists.IDENTITIES, celeba_lists.PARTITION)
-        return [*beside, *(celeba_lists.find_list(root, name) for name in names)]
+        tree, names = self.tree(), (celeba.IDENTITIES, celeba.PARTITION)
+        beside = [] if isinstance(tree, ArchiveTree) else [tree.path / name for name in (MAPPING, ATTRIBUTES)]
+        return [*beside, *(celeba.find_list(Path(self.params.celeba), name) for name in names)]
 
     def picture_folders(self) -> list[str]:
         return [PICTURES, MASKS] if self.params.masks else [PICTURES]
@@ -77,20 +78,18 @@ class CelebAHQ(PublishedDataset):
         sizes = {"validation": p.validation_pictures, "test": p.test_pictures}
         return {"train": p.pictures - sum(sizes.values()), **sizes}
 
-    def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
-        originals = read_mapping(tree.text(MAPPING), MAPPING)
+    def list_pictures(self, tree: FolderTree, seed: int) -> list[ListedPicture]:
+        originals = read_mapping(tree.read(MAPPING))
         self.check_count(len(originals))
-        labels = celeba_lists.read_attributes(tree.text(ATTRIBUTES), ATTRIBUTES)
+        labels = celeba.read_labels(tree.read(ATTRIBUTES), ATTRIBUTES)
         files = [f"{number}.jpg" for number in range(len(originals))]
-        celeba_lists.check_same_files(pd.Index(labels), ATTRIBUTES, pd.Index(files), MAPPING)
+        celeba.check_same_files(labels.keys(), ATTRIBUTES, files, MAPPING)
         check_files(tree.sizes(PICTURES), files, tree.path / PICTURES)
-        celeba = celeba_lists.read_people_and_splits(Path(self.params.celeba))
-        missing = pd.Index(originals).difference(celeba.index)
-        if len(missing):
-            raise DatasetError(
-                f"{MAPPING} names {missing[0]}, which is not in {celeba_lists.IDENTITIES}. Fetch both again."
-            )
-        people, splits = (celeba.loc[originals, column].tolist() for column in ("person", "split"))
+        lists = celeba.read_people_and_splits(Path(self.params.celeba))
+        missing = sorted(set(originals).difference(lists.index))
+        if missing:
+            raise DatasetError(f"{MAPPING} names {missing[0]}, which is not in {celeba.IDENTITIES}. Fetch both again.")
+        people, splits = (lists.loc[originals, column].tolist() for column in ("person", "split"))
         split_of = dict(zip(people, splits, strict=True))
         if self.params.split == "enlarged":
             sizes = {"test": self.params.test_pictures, "validation": self.params.validation_pictures}
@@ -104,7 +103,6 @@ class CelebAHQ(PublishedDataset):
                     "identity": person,
                     "split": split_of[person],
                     "original": original,
-                    "caption": celeba_lists.caption(labels[file]),
                     **labels[file],
                 },
                 parts=mask_parts(number, parts) if self.params.masks else (),
@@ -112,24 +110,15 @@ class CelebAHQ(PublishedDataset):
             for number, (file, original, person) in enumerate(zip(files, originals, people, strict=True))
         ]
 
-    def picture_reader(self, size: int) -> partial:
-        return partial(read_aligned, (1024,), size)
 
-
-def read_mapping(text: str, name: str) -> list[str]:
+def read_mapping(content: bytes) -> list[str]:
     """CelebA's file of each image, in order, from lines ``idx orig_idx orig_file`` below a header.
 
-    Raises DatasetError if the images are not numbered from 0, or if two of them are of one file.
+    Raises DatasetError if the images are not numbered from 0.
     """
-    table = celeba_lists.read_table(text, name)
-    if (
-        "orig_file" not in table
-        or table.index.tolist() != list(range(len(table)))
-        or table["orig_file"].duplicated().any()
-    ):
-        raise DatasetError(
-            f"{name} must have lines 'idx orig_idx orig_file' of the images 0, 1 and so on. Fetch it again."
-        )
+    table = celeba.read_table(content, MAPPING, ["orig_idx", "orig_file"])
+    if table.index.tolist() != list(range(len(table))):
+        raise DatasetError(f"{MAPPING} must have a line for each of the images 0, 1 and so on. Fetch it again.")
     return table["orig_file"].tolist()
 
 

@@ -1,14 +1,11 @@
 """FFHQ: 70,000 aligned faces without identities."""
 
-from functools import partial
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
+from pydantic import NonNegativeInt, PositiveInt
 
 from masquerade.core.settings import Settings
-from masquerade.faces.photographs.published_dataset import ListedPicture, PublishedDataset, read_aligned
-from masquerade.faces.photographs.trees import FolderTree, Tree, check_files, first_existing
+from masquerade.faces.photographs.published_dataset import FolderTree, ListedPicture, PublishedDataset, check_files
 
 A_FOLDER = 1000  # pictures in one folder
 LICENSE = "LICENSE.txt"  # beside the pictures, from download_ffhq.py of the dataset's repository
@@ -29,18 +26,16 @@ class FFHQ(PublishedDataset):
         """The folder with the folder of pictures."""
         version: Literal["images1024x1024", "thumbnails128x128"]
         """The folder of pictures: at full size, or reduced by the publishers."""
-        pictures: Annotated[int, Field(ge=1)]
+        pictures: PositiveInt
         """Pictures of the set; any other number is an error (70,000: its publishers)."""
-        train_pictures: Annotated[int, Field(ge=0)]
+        train_pictures: NonNegativeInt
         """Number of first pictures that are the train split; the others are test (60,000: its publishers)."""
 
     params: Params
 
-    def tree(self) -> Tree:
-        return FolderTree(first_existing(Path(self.params.path), [self.params.version]).parent)
-
-    def lists(self) -> list[Path]:
-        return []
+    @property
+    def aligned_side(self) -> int:
+        return 1024 if self.params.version == "images1024x1024" else 128
 
     def picture_folders(self) -> list[str]:
         return [self.params.version]
@@ -48,7 +43,7 @@ class FFHQ(PublishedDataset):
     def count(self, seed: int) -> dict[str, int]:
         return {"train": self.params.train_pictures, "test": self.params.pictures - self.params.train_pictures}
 
-    def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
+    def list_pictures(self, tree: FolderTree, seed: int) -> list[ListedPicture]:
         sizes = {name: size for name, size in tree.sizes(self.params.version).items() if name != LICENSE}
         flat = all("/" not in name for name in sizes)
         files = [
@@ -67,6 +62,3 @@ class FFHQ(PublishedDataset):
             )
             for number, file in enumerate(files)
         ]
-
-    def picture_reader(self, size: int) -> partial:
-        return partial(read_aligned, (1024 if self.params.version == "images1024x1024" else 128,), size)

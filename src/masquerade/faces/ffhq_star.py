@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, NonNegativeInt, PositiveInt
 from tqdm import tqdm
 
 from masquerade.core import process, seeding
@@ -31,11 +31,11 @@ class FFHQStar(Dataset):
     class Params(Settings):
         generator: str
         """The checkpoint of the backbone ``generator``, which the pipeline builds if it is missing; '' = none."""
-        pictures: Annotated[int, Field(ge=1)]
+        pictures: PositiveInt
         """Faces (70,000: ifadit section 4.1)."""
-        train_pictures: Annotated[int, Field(ge=0)]
+        train_pictures: NonNegativeInt
         """First faces: the train split and, at its end, the validation split (63,000: ifadit section 4.1)."""
-        validation_pictures: Annotated[int, Field(ge=0)]
+        validation_pictures: NonNegativeInt
         """The last of these faces; verification thresholds are set on them. Our choice: the paper has none."""
         psi: Annotated[float, Field(gt=0, le=1)]
         """Truncation. Our choice, as for the fakes (0.7: falco's published code); the paper does not give it."""

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice, starmap
 from pathlib import Path, PurePosixPath
@@ -130,11 +130,11 @@ class Folder(Dataset):
     def records_beside(self, processes: int, size: int, seed: int) -> Iterator[PhotographRecord]:
         """`records`, which so many other processes make while this one does something else."""
         with process.open_pool(processes) as pool:
-            left, work = iter(self._files()), self._work(size, seed)
-            waiting = deque(pool.submit(work, *file) for file in islice(left, AHEAD * processes))
+            remaining, work = iter(self._files()), self._work(size, seed)
+            waiting = deque(pool.submit(work, *file) for file in islice(remaining, AHEAD * processes))
             while waiting:
                 faces = waiting.popleft().result()
-                waiting.extend(pool.submit(work, *file) for file in islice(left, 1))
+                waiting.extend(pool.submit(work, *file) for file in islice(remaining, 1))
                 yield from faces
 
     def _work(self, size: int, seed: int) -> Callable[[str, Path], list[PhotographRecord]]:
@@ -178,49 +178,44 @@ def make_records(
         row["gray"] = decoding.is_gray(pixels)
         faces = _find_faces(pixels, params, size)
     except PictureError as error:
-        return [PhotographRecord(None, {**row, "status": REFUSED, "reason": str(error)}, sha256=sha256)]
+        faces = [_refuse(error)]
     row["file_faces"] = len(faces)
     if len(faces) > 1:  # the name of the sub-folder belongs to an unknown one of several people
         row |= {"identity": "", "split": "test"}
     ids = [file_id] if len(faces) == 1 else [f"{file_id}_{number}" for number in range(len(faces))]
     return [
-        PhotographRecord(face.picture, {**row, "id": own, **face.facts}, None, face.detailed, face.others, sha256)
-        for own, face in zip(ids, faces, strict=True)
+        replace(face, row={**row, "id": face_id, **face.row}, sha256=sha256)
+        for face_id, face in zip(ids, faces, strict=True)
     ]
+
+
+def _refuse(error: PictureError, **columns: object) -> PhotographRecord:
+    return PhotographRecord(None, {"status": REFUSED, "reason": str(error), **columns})
 
 
 def _choose_split(identity: str, validation_share: float, seed: int) -> str:
     return "validation" if identity and derive_seed(seed, "split", identity) / 2**63 < validation_share else "test"
 
 
-@dataclass(frozen=True)
-class _Face:
-    """One face of a photograph: its crop, or None for a refusal, ``facts`` for its row, its crop at DETAIL; ``others``:
-    the crops of the other faces at DETAIL.
+def _find_faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[PhotographRecord]:
+    """The faces to keep, from left to right; a row has the columns of its face alone.
+
+    Raises PictureError if the whole photograph is refused.
     """
-
-    picture: np.ndarray | None
-    facts: dict
-    detailed: np.ndarray | None = None
-    others: Sequence[np.ndarray] = ()
-
-
-def _find_faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list[_Face]:
-    """The faces to keep, from left to right. Raises PictureError if the whole photograph is refused."""
     if params.alignment == "none":
-        return [_Face(resize_square(picture, size), {})]
+        return [PhotographRecord(resize_square(picture, size), {})]
     from masquerade.faces.photographs import alignment
     from masquerade.faces.photographs.hiding import Face
 
     upright, quarters, boxes = _find_boxes(picture, params)
     if len(boxes) > 1 and params.faces == "refuse":
         raise PictureError(f"{len(boxes)} faces were found")
-    points = [alignment.landmarks(upright, box) for box in boxes]
-    faces = [Face(alignment.square(one), one) for one in points]
-    chosen = range(len(boxes))
+    landmarks = [alignment.landmarks(upright, box) for box in boxes]
+    faces = [Face(alignment.square(points), points) for points in landmarks]
+    selected = range(len(boxes))
     if params.faces == "largest":
-        chosen = [int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]
-    return _align(upright, quarters, boxes, faces, chosen, params.smallest, size)
+        selected = [int(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1).argmax())]
+    return _align(upright, quarters, boxes, faces, selected, params.smallest, size)
 
 
 def _find_boxes(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarray, int, np.ndarray]:
@@ -228,22 +223,20 @@ def _find_boxes(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarra
     from masquerade.faces.photographs import alignment
 
     turned = [(np.ascontiguousarray(np.rot90(picture, turn)), turn) for turn in (TURNS if params.turn else TURNS[:1])]
-    for upright, quarters in turned:
-        boxes = alignment.detect(upright, params.detection_side, params.detection_score)
-        if len(boxes):
-            return upright, quarters, boxes
-    for upright, quarters in turned:
-        boxes = alignment.detect_filling(upright, params.detection_score)
-        if len(boxes):
-            return upright, quarters, boxes
+    whole = partial(alignment.detect, side=params.detection_side)
+    for detect in (whole, alignment.detect_filling):
+        for upright, quarters in turned:
+            boxes = detect(upright, score=params.detection_score)
+            if len(boxes):
+                return upright, quarters, boxes
     raise PictureError(NO_FACE)
 
 
 def _align(
-    picture: np.ndarray, quarters: int, boxes: np.ndarray, faces: Sequence["Face"], chosen: Sequence[int],
+    picture: np.ndarray, quarters: int, boxes: np.ndarray, faces: Sequence["Face"], selected: Sequence[int],
     smallest: float, size: int,
-) -> list[_Face]:  # fmt: skip
-    """The ``chosen`` ones of the ``faces``, found in ``boxes`` (N, 4). ``picture`` is the photograph turned by
+) -> list[PhotographRecord]:  # fmt: skip
+    """The ``selected`` ones of the ``faces``, found in ``boxes`` (N, 4). ``picture`` is the photograph turned by
     ``quarters``.
     """
     from masquerade.faces.photographs import alignment, hiding
@@ -256,13 +249,13 @@ def _align(
         if face.square.side > 1  # also false for NaN, which equal landmarks give
     }
     crops = []
-    for number in chosen:
+    for number in selected:
         face = faces[number]
         try:
             alignment.check_size(face.square, smallest)
         except PictureError as error:
             disc = hiding.enclose_head(boxes[number], quarters, shape)
-            crops.append(_Face(None, {"status": REFUSED, "reason": str(error), "head": disc.tolist()}))
+            crops.append(_refuse(error, head=disc.tolist()))
             continue
         place = face.square.turn_back(quarters, shape)
         facts = {
@@ -271,5 +264,5 @@ def _align(
         }
         others = [crop for other, crop in detailed.items() if other != number]
         crop = hiding.crop_alone(picture, face, neighbors_of[number], size)
-        crops.append(_Face(crop, facts, detailed[number], others))
+        crops.append(PhotographRecord(crop, facts, None, detailed[number], others))
     return crops

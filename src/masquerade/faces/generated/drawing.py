@@ -23,7 +23,6 @@ from masquerade.core.images import ArchiveWriter, to_float, to_uint8
 from masquerade.faces.generated import GeneratedParams, find_weights, labels
 from masquerade.faces.photographs import alignment
 from masquerade.networks.age_gender import AgeAndGender
-from masquerade.networks.dlib_models import landmark_predictor
 from masquerade.networks.mobile_stylegan import LARGE, SIZE, STYLE
 
 NAME = "generated_hq"
@@ -110,7 +109,7 @@ class Studio:
         middle = boxes[0].reshape(2, 2).mean(axis=0) / side
         if np.linalg.norm(middle - np.reshape(FACE_BOX, (2, 2)).mean(axis=0)) > OFFSET:
             return np.zeros((68, 2)), "not in the middle"
-        points = predict_landmarks(picture, boxes[0])
+        points = alignment.points(picture, boxes[0])
         if points.min() < 0 or points.max() > side - 1:
             return points, "landmarks outside"
         pixels = labels.face_pixels(picture, points)
@@ -170,14 +169,6 @@ class Studio:
                     break
                 self.rejected[fault] += 1
         return images
-
-
-def predict_landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """The 68 points of an upright face in ``box``: float64 (68, 2)."""
-    import dlib
-
-    shape = landmark_predictor()(picture, dlib.rectangle(*(round(float(edge)) for edge in box)))
-    return np.array([(point.x, point.y) for point in shape.parts()], dtype=np.float64)
 
 
 @lru_cache(maxsize=1)

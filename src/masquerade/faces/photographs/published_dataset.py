@@ -1,15 +1,26 @@
 """The base class of the published datasets: it checks lists and files, then reads the pictures in several processes.
 
-A file tree that differs from the published one raises DatasetError. A damaged picture is a refusal in the index.
+The files of a set are in an unpacked folder or in the archive as it was published; both have the same file names, such
+as ``CelebA-HQ-img/0.jpg``. Hidden files are ignored. A file tree that differs from the published one raises
+DatasetError. A damaged picture is a refusal in the index.
 """
 
+import gzip
 import hashlib
 import io
+import os
+import stat
+import struct
+import tarfile
+import tempfile
+import zipfile
+import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Any
 
 import numpy as np
@@ -17,11 +28,11 @@ from tqdm import tqdm
 
 from masquerade.core import discovery, process
 from masquerade.core.errors import DatasetError, PictureError
+from masquerade.core.files import write_if_changed
 from masquerade.core.images import REFUSED
 from masquerade.faces import MANIFESTS, Dataset, Record
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.decoding import resize_square
-from masquerade.faces.photographs.trees import FolderTree, Tree, write_manifest
 
 MEGAPIXELS = 100.0
 AHEAD = 8  # files that are read ahead, for each process
@@ -29,6 +40,118 @@ ALIGNED_SIDE = 512  # pixels: an aligned picture is reduced to this side before 
 DETECTION_SIDE = 1024  # pixels of the longer side in which faces are detected; a smaller photograph is at most doubled
 DETECTION_SCORE = 0.3  # the least of dlib's HOG detector; clear faces have about 1, and patterns rarely more than 0.2
 SMALLEST = 64.0  # pixels of the photograph: the least side of the aligned square of a face
+LARGEST = 2**26  # bytes of one file: a larger one is not a photograph and may be an archive bomb
+_BROKEN = (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, struct.error, zlib.error,
+           LookupError, zipfile.BadZipFile, tarfile.TarError)  # fmt: skip
+
+
+class FolderTree:
+    """The files below the folder ``path``. Links are followed, so a dataset may be on another disk."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def sizes(self, inside: str) -> dict[str, int]:
+        """Name below the folder ``inside`` -> bytes, of every regular file that is not hidden. Raises DatasetError."""
+        root = self.path / inside
+        start = len(str(root)) + 1
+        return {entry.path[start:]: entry.stat().st_size for entry in _scan(root) if entry.is_file()}
+
+    def _read(self, name: str) -> bytes:
+        path = self.path / name
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:  # a read from a pipe would never return
+            raise OSError
+        return path.read_bytes()
+
+    def read(self, name: str) -> bytes:
+        """The content of a file. Raises PictureError if it is damaged; its text is the reason in the archive."""
+        try:
+            return self._read(name)
+        except _BROKEN as error:
+            raise PictureError(f"cannot be read from {self.path.name} ({type(error).__name__})") from error
+
+
+def _scan(folder: Path | str) -> Iterable[os.DirEntry]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir():
+                    yield from _scan(entry.path)
+                else:
+                    yield entry
+    except OSError as error:
+        raise DatasetError(f"{folder} cannot be listed ({error.strerror}). Check its permissions.") from error
+
+
+class ArchiveTree(FolderTree):
+    """The files of a zip or ``.tgz`` below its folder ``top``; '' for the whole archive. The first use opens it."""
+
+    def __init__(self, path: Path, top: str = ""):
+        super().__init__(path)
+        self._top = f"{top}/" if top else ""
+
+    @cached_property
+    def _members(self) -> dict[str, tuple[int, Callable[[], bytes]]]:
+        """Name -> bytes, and the function that reads the file."""
+        try:
+            if self.path.suffix == ".zip":
+                whole = zipfile.ZipFile(self.path)
+                entries = [entry for entry in whole.infolist() if not entry.is_dir()]
+                return {entry.filename: (entry.file_size, partial(whole.read, entry)) for entry in entries}
+            unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the tree
+            with gzip.open(self.path) as packed:  # once, as a whole: a .tgz cannot be read from its middle
+                copyfileobj(packed, unpacked, 2**20)
+            unpacked.seek(0)
+            tar = tarfile.open(fileobj=unpacked, mode="r:")  # noqa: SIM115
+            members = [member for member in tar if member.isreg()]
+            return {one.name.removeprefix("./"): (one.size, partial(_read_member, tar, one)) for one in members}
+        except _BROKEN as error:
+            raise DatasetError(f"{self.path} is not a complete archive ({error}). Fetch it again.") from error
+
+    def sizes(self, inside: str) -> dict[str, int]:
+        prefix = f"{self._top}{inside}/"
+        below = {
+            name.removeprefix(prefix): size for name, (size, _) in self._members.items() if name.startswith(prefix)
+        }
+        return {name: size for name, size in below.items() if not any(part.startswith(".") for part in name.split("/"))}
+
+    def _read(self, name: str) -> bytes:
+        size, read = self._members[f"{self._top}{name}"]
+        if size > LARGEST:
+            raise OSError
+        return read()
+
+
+def _read_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = tar.extractfile(member)
+    assert content is not None  # it is a regular file
+    return content.read()
+
+
+def first_existing(root: Path, names: Sequence[str]) -> Path:
+    """The first of the files or folders below ``root`` that exists. Raises DatasetError naming them all."""
+    for name in names:
+        if (root / name).exists():
+            return root / name
+    raise DatasetError(f"{root} holds no {' and no '.join(names)}")
+
+
+def check_files(files: Mapping[str, int], expected: Collection[str], folder: object) -> None:
+    """Raise DatasetError when ``files`` lacks an expected picture, or has a file that is not expected."""
+    expected = set(expected)
+    missing, extra = sorted(expected - files.keys()), sorted(files.keys() - expected)
+    if missing:
+        raise DatasetError(
+            f"{folder}: {len(missing)} of {len(expected)} pictures of the lists are missing (the first: {missing[0]}). "
+            "Unpack or fetch the set again."
+        )
+    if extra:
+        raise DatasetError(
+            f"{folder}: {len(extra)} files are in no list of the set (the first: {extra[0]}). Move them away."
+        )
 
 
 @dataclass(frozen=True)
@@ -46,32 +169,27 @@ class ListedPicture:
 
 
 class PublishedDataset(Dataset):
-    """A dataset in the layout of its publishers. A subclass defines its files, its lists and how a picture is read."""
+    """A dataset in the layout of its publishers. A subclass defines its files, its lists and its pictures."""
 
     labeled_by = ("dlib_face",)  # the 68 landmarks
-
-    @abstractmethod
-    def tree(self) -> Tree:
-        """The files of the pictures. Raises DatasetError if something is missing; it must be fast."""
-
-    @abstractmethod
-    def lists(self) -> list[Path]:
-        """The list files outside the archive of the tree. Raises DatasetError if one is missing."""
+    aligned_side: int | None = None
+    """Side in pixels of pictures that the publishers aligned as FFHQ does; None for photographs, aligned here."""
 
     @abstractmethod
     def picture_folders(self) -> list[str]:
-        """The folders of the tree whose files are in the manifest."""
+        """The folders of the tree whose files are in the manifest; the pictures are in the first."""
 
     @abstractmethod
-    def list_pictures(self, tree: Tree, seed: int) -> list[ListedPicture]:
+    def list_pictures(self, tree: FolderTree, seed: int) -> list[ListedPicture]:
         """Every picture, in the order of the archive. Raises DatasetError if lists and files do not fit."""
 
-    @abstractmethod
-    def picture_reader(self, size: int) -> Callable[[tuple[float, float] | None, bytes], tuple[np.ndarray, dict]]:
-        """The function that reads one picture: (near, content) -> (uint8 (size, size, 3), facts for the row).
+    def tree(self) -> FolderTree:
+        """The files of the pictures. Raises DatasetError if something is missing; it must be fast."""
+        return FolderTree(first_existing(Path(self.params.path), self.picture_folders()[:1]).parent)
 
-        It must be picklable. It raises PictureError for a refusal.
-        """
+    def lists(self) -> list[Path]:
+        """The list files outside the archive of the tree. Raises DatasetError if one is missing."""
+        return []
 
     @property
     def name(self) -> str:
@@ -95,36 +213,37 @@ class PublishedDataset(Dataset):
         is used, so that a colleague can use the faces of that build without the photographs, which may not be shared.
         """
         try:
-            with self.tree() as tree:
-                files = self._files(tree)
+            files = self._files()
         except DatasetError:
             if self.manifest.is_file():
                 return [self.manifest]
             raise
-        return [write_manifest(files, self.manifest)]
+        # Snakemake reruns jobs when the file changes, so it is only written if its text does.
+        return [write_if_changed(self.manifest, "".join(f"{name}\t{files[name]}\n" for name in sorted(files)))]
 
     @property
     def manifest(self) -> Path:
         """The path of the manifest that `sources` writes, relative to the root of the repository."""
         return MANIFESTS / f"{self.name}.tsv"
 
-    def _files(self, tree: Tree) -> dict[str, int | str]:
+    def _files(self) -> dict[str, int | str]:
+        tree = self.tree()
         lists = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in self.lists()}
-        if isinstance(tree, FolderTree):
-            pairs = ((folder, tree.sizes(folder)) for folder in self.picture_folders())
-            return lists | {f"{folder}/{name}": size for folder, sizes in pairs for name, size in sizes.items()}
-        return lists | {tree.path.name: tree.path.stat().st_size}
+        if isinstance(tree, ArchiveTree):
+            return lists | {tree.path.name: tree.path.stat().st_size}
+        folders = {folder: tree.sizes(folder) for folder in self.picture_folders()}
+        return lists | {f"{folder}/{name}": size for folder, sizes in folders.items() for name, size in sizes.items()}
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
         """Yield every picture in the order of the lists. Raises DatasetError if the tree is not as published."""
-        with self.tree() as tree:
-            pictures = self.list_pictures(tree, seed)
-            work = partial(_record, self.picture_reader(size), size)
-            bar = tqdm(total=len(pictures), unit="face", desc=self.title, mininterval=5, disable=None)
-            with bar:
-                for record in _in_order(work, pictures, tree, workers):
-                    bar.update()
-                    yield record
+        tree = self.tree()
+        pictures = self.list_pictures(tree, seed)
+        read = partial(read_aligned, self.aligned_side) if self.aligned_side else read_photograph
+        work = partial(_record, read, size)
+        with tqdm(total=len(pictures), unit="face", desc=self.title, mininterval=5, disable=None) as bar:
+            for record in _in_order(work, pictures, tree, workers):
+                bar.update()
+                yield record
 
     def check_count(self, count: int) -> None:
         """Raise DatasetError when ``count`` differs from the number of published pictures in params.yaml."""
@@ -136,7 +255,7 @@ class PublishedDataset(Dataset):
             )
 
 
-def _in_order(work: Callable, pictures: list[ListedPicture], tree: Tree, workers: int) -> Iterator[Record]:
+def _in_order(work: Callable, pictures: list[ListedPicture], tree: FolderTree, workers: int) -> Iterator[Record]:
     """Yield the record of each picture, in order.
 
     This process reads the files and ``workers`` processes turn them into records. Only a window of files is in memory.
@@ -151,7 +270,7 @@ def _in_order(work: Callable, pictures: list[ListedPicture], tree: Tree, workers
             yield from pool.map(work, window, [_contents(tree, listed) for listed in window])
 
 
-def _contents(tree: Tree, listed: ListedPicture) -> list[bytes] | str:
+def _contents(tree: FolderTree, listed: ListedPicture) -> list[bytes] | str:
     """The picture and the parts of its mask, or the reason why they cannot be read."""
     try:
         return [tree.read(name) for name in (listed.file, *(name for _, name in listed.parts))]
@@ -164,7 +283,7 @@ def _record(read: Callable, size: int, listed: ListedPicture, contents: list[byt
     try:
         if isinstance(contents, str):
             raise PictureError(contents)
-        picture, facts = read(listed.near, contents[0])
+        picture, facts = read(size, listed.near, contents[0])
         mask = _mask(listed, contents[1:], size) if listed.parts else None
     except PictureError as error:
         return Record(None, {**row, "status": REFUSED, "reason": str(error)})
@@ -196,19 +315,18 @@ def decode(content: bytes) -> np.ndarray:
     return decoding.decode(io.BytesIO(content), MEGAPIXELS)
 
 
-def read_aligned(sides: tuple[int, ...], size: int, near: Any, content: bytes) -> tuple[np.ndarray, dict]:
+def read_aligned(published: int, size: int, near: Any, content: bytes) -> tuple[np.ndarray, dict]:
     """Read a picture that its publishers aligned as FFHQ does: it is resized by area, and gets dlib's 68 landmarks.
 
-    ``sides``: the published sides in pixels; any other side is refused. Column ``detected``: whether dlib's HOG found
+    ``published``: the side in pixels; any other side is refused. Column ``detected``: whether dlib's HOG found
     the face. If it did not, the landmarks start from the box of an aligned face.
     """
     from masquerade.faces.photographs import alignment
 
     picture = decode(content)
-    if picture.shape[:2] not in [(side, side) for side in sides]:
-        published = " or ".join(f"{side} x {side}" for side in sides)
-        raise PictureError(f"{picture.shape[1]} x {picture.shape[0]} pixels, published with {published}")
-    side = min(picture.shape[0], ALIGNED_SIDE)
+    if picture.shape[:2] != (published, published):
+        raise PictureError(f"{picture.shape[1]} x {picture.shape[0]} pixels, published with {published} x {published}")
+    side = min(published, ALIGNED_SIDE)
     points, detected = alignment.detect_landmarks(resize_square(picture, side))
     inside = (points + 0.5) * (size / side) - 0.5
     return resize_square(picture, size), {"landmarks": inside.astype(np.float32).ravel().tolist(), "detected": detected}

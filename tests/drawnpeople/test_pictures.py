@@ -11,7 +11,7 @@ from PIL import Image
 from scipy import ndimage
 from typer.testing import CliRunner
 
-from drawnpeople import kernels, mesh_kernels
+from drawnpeople import kernels
 from drawnpeople.labels import LABEL
 from drawnpeople.renderer import Drawing, Figure, draw
 from drawnpeople.sampling import sample_person
@@ -49,13 +49,6 @@ def test_pictures_and_masks_have_the_requested_size_and_a_full_range(size):
     assert one.mask.shape == (size, size)
     assert one.mask.max() < len(LABEL)
     assert one.picture.std() > 20
-
-
-def test_size_changes_the_resolution_and_not_the_scene():
-    small, large = drawn(2, 64), drawn(2, 128)
-    reduced = large.picture.reshape(64, 2, 64, 2, 3).mean((1, 3))
-    assert np.abs(reduced - small.picture).mean() < 8.0
-    np.testing.assert_allclose((small.landmarks + 0.5) * 2 - 0.5, large.landmarks, atol=0.1)
 
 
 def test_eyes_of_the_landmarks_are_eyes_of_the_mask():
@@ -111,12 +104,6 @@ def test_exponential_and_powers_agree_with_double_precision():
     assert kernels.power(np.zeros(1, F), 0.5) == 0
 
 
-def test_sine_and_cosine_agree_with_double_precision():
-    for angle in np.linspace(-50, 50, 501).astype(F):
-        assert kernels.sin32(angle) == pytest.approx(np.sin(float(angle)), abs=3e-6)
-        assert kernels.cos32(angle) == pytest.approx(np.cos(float(angle)), abs=3e-6)
-
-
 @settings(deadline=None)  # the first call compiles
 @given(arrays(F, (9, 14), elements=st.floats(0, 1, width=32)), st.floats(0.4, 3.0))
 def test_blur_is_a_gaussian_that_keeps_the_mean_of_a_constant(field, sigma):
@@ -124,12 +111,6 @@ def test_blur_is_a_gaussian_that_keeps_the_mean_of_a_constant(field, sigma):
     expected = ndimage.gaussian_filter(field.astype(float), sigma, mode="nearest", truncate=5)
     assert np.abs(blurred - expected).max() < 0.03  # cut at 2.6 deviations
     np.testing.assert_allclose(kernels.blur(np.full((5, 6, 3), F(0.7)), sigma), 0.7, rtol=1e-5)
-
-
-def test_enlargement_goes_through_the_values_and_keeps_constants():
-    small = np.arange(12, dtype=F).reshape(3, 4, 1)
-    np.testing.assert_allclose(kernels.enlarge(small, 9, 12)[1::3, 1::3], small, atol=1e-5)
-    np.testing.assert_allclose(kernels.enlarge(np.full((2, 2, 1), F(0.3)), 7, 5), 0.3, rtol=1e-6)
 
 
 def _drawn(points, triangles, side=16):
@@ -159,24 +140,3 @@ def test_nearer_triangle_hides_the_other_in_any_order():
         ids, _, depth = _drawn(points, [[0, 1, 2], [3, 4, 5]])
         assert set(ids[ids >= 0]) == {first}
         assert depth[ids >= 0].max() == 1
-
-
-def test_normals_point_out_of_a_sphere():
-    rng = np.random.default_rng(0)
-    from scipy.spatial import ConvexHull
-
-    points = rng.normal(size=(300, 3))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    hull = ConvexHull(points)
-    faces = hull.simplices.copy()
-    corners = points[faces]
-    outward = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * corners.mean(1)).sum(1)
-    faces[outward < 0] = faces[outward < 0][:, ::-1]
-    normals = mesh_kernels.normals(points.astype(F), faces.astype(np.int32))
-    assert (normals * points).sum(1).min() > 0.9
-
-
-def test_a_picture_is_wrapped_around():
-    picture = np.arange(12, dtype=F).reshape(3, 4, 1)
-    found = mesh_kernels.bilinear(picture, np.array([0.0, 4.0, 3.5], F), np.array([0.0, 3.0, 1.0], F))
-    np.testing.assert_allclose(found[:, 0], [0, 0, (7 + 4) / 2])

@@ -1,7 +1,9 @@
-"""Sampled people and pictures: within their ranges, different, and described by their attributes and captions."""
+"""Sampled people and pictures: within their ranges, different, described by their attributes; and their geometry."""
 
 import dataclasses
+import hashlib
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drawnpeople.attributes import INNER, NAMES, OUTER, attributes, caption
-from drawnpeople.expressions import FACES, sample_actions
-from drawnpeople.features import CHANGES, CROOKED, LIMIT, SIDES
+from drawnpeople.features import LIMIT
+from drawnpeople.kernels import EMPTY, raster
 from drawnpeople.person import STYLES
 from drawnpeople.sampling import BEARDS, OLDEST, YOUNGEST, sample_person
 from drawnpeople.seeding import generator
-from drawnpeople.shape import Body, action_weights
+from drawnpeople.shape import Body, Head, action_weights
 from drawnpeople.shot import PITCH, RANGES, ROLL, YAW, Conditions, sample_shot
 from drawnpeople.skin import skin_tone
 from drawnpeople.surroundings import HATS, OCCLUDERS, PLACES
-from drawnpeople.template import template
+from drawnpeople.template import FILE, template
 from masquerade.backbones.semantics.network import words_of
 from masquerade.params import loading
 
@@ -95,72 +97,11 @@ def test_same_seed_samples_the_same_person_and_picture(seed):
     assert not same(one, sample_person(generator(seed + 1)))
 
 
-def test_the_two_sides_of_a_face_are_almost_equal():
-    names = template().local_names
-    pairs = [(names.index(name), names.index("r-" + name[2:])) for name in names if name.startswith("l-")]
-    for number in range(40):
-        local = sample_person(generator(9, number)).local
-        assert max(abs(float(local[a]) - float(local[b])) for a, b in pairs) <= 2.0 * CROOKED + 1e-6
-
-
-def test_every_local_change_of_the_table_is_one_of_the_template():
-    bare = {name[2:] if name.startswith(SIDES) else name for name in template().local_names}
-    assert set(CHANGES) <= bare
-
-
-def test_women_differ_from_men_in_measures_of_the_face():
-    """Signs of known sexual dimorphism, over 200 people."""
-    people = [sample_person(generator(5, number)) for number in range(200)]
-    measured = [Body(person).measured for person in people]
-
-    def mean(name: str, male: bool) -> float:
-        return float(np.mean([m[name] for m, person in zip(measured, people, strict=True) if person.male is male]))
-
-    for name in ("nose_width", "nose_length", "face_length", "chin_width"):
-        assert mean(name, male=True) > mean(name, male=False), name
-    for name in ("eye_opening", "lips_height", "brow_height"):
-        assert mean(name, male=True) < mean(name, male=False), name
-
-
-def test_hair_turns_gray_and_hairlines_recede_with_age():
-    people = [sample_person(generator(6, number)) for number in range(400)]
-    assert all(person.gray == 0.0 for person in people if person.age < 36.0)
-    assert np.mean([person.gray > 0.5 for person in people if person.age > 70.0]) > 0.3
-    young, old = (
-        np.mean([person.recede for person in people if person.male and low < person.age < high])
-        for low, high in ((16, 30), (60, 90))
-    )
-    assert old > young + 0.005
-
-
-def test_skin_darkens_with_melanin():
-    tones = np.stack([skin_tone(melanin) for melanin in np.linspace(0, 1, 50)])
-    assert (np.diff(tones, axis=0) < 0.0).all()
-    assert (np.diff(tones, axis=1) < 0.0).all(), "red over green over blue"
-
-
-@pytest.mark.parametrize("name", FACES)
-def test_expressions_are_actions_of_the_template(name):
-    weights = action_weights(sample_actions(generator(0, name), name, 1.1), template())
-    assert 0.0 <= weights.min() <= weights.max() <= 1.0
-
-
 @pytest.mark.parametrize("name", RANGES)
 @pytest.mark.parametrize("wrong", [-0.001, 1e3, math.nan])
 def test_a_condition_outside_its_range_is_refused_by_name(name, wrong):
     with pytest.raises(ValueError, match=f"^{name} is "):
         dataclasses.replace(STUDIO, **{name: wrong})
-
-
-def test_harder_light_and_more_occlusion_do_what_they_say():
-    def shots(**changes):
-        conditions = dataclasses.replace(STUDIO, **changes)
-        return [face(number, conditions)[1] for number in range(150)]
-
-    soft, hard = ([s.key.mean() / s.sky.mean() for s in shots(light=light)] for light in (0.0, 1.0))
-    assert np.mean(hard) > 1.5 * np.mean(soft)
-    assert all(shot.occluder for shot in shots(occlusion=1.0))
-    assert not any(shot.place == "night" for shot in shots(light=0.0))
 
 
 def test_every_attribute_is_known_and_varies():
@@ -219,3 +160,120 @@ def test_captions_say_the_words_of_a_scales_keywords(root, scale):
     for name, keyword in keywords.items():
         for sentence in (*keyword.sentences, keyword.condition):
             assert set(words_of(sentence)) <= said, f"{name}: no caption says a word of {sentence!r}"
+
+
+LEFT_EYE, RIGHT_EYE = slice(36, 42), slice(42, 48)
+N = 256
+
+
+def person(number: int = 0, **changes):
+    return dataclasses.replace(sample_person(generator(3, "head", number)), **changes)
+
+
+def plain(number: int = 0, **changes):
+    """A picture of a face without expression that looks at us, with the given changes."""
+    still = {"yaw": 0.0, "pitch": 0.0, "roll": 0.0, "shift": np.zeros(2), "zoom": 1.0, "distance": 1.5, "actions": {}}
+    return dataclasses.replace(
+        sample_shot(generator(4, "head", number), person(number), STUDIO), **{**still, **changes}
+    )
+
+
+def points(number: int = 0, **changes) -> np.ndarray:
+    return Head(Body(person(number)), plain(number, **changes), N).landmarks()
+
+
+def materials(head: Head) -> np.ndarray:
+    """The material that each sample shows, (N, N); -1 where there is no head."""
+    base = template()
+    ids, depth = np.full((N, N), -1, np.int32), np.full((N, N), EMPTY, np.float32)
+    solid = np.ascontiguousarray(base.triangles[: base.solid])
+    raster(head.camera.project(head.points), solid, 0, ids, np.zeros((N, N, 3), np.float32), depth)
+    return np.where(ids >= 0, base.material[ids], -1)
+
+
+def test_file_has_the_hash_and_the_counts_that_its_card_tells():
+    card, base = FILE.with_suffix(".md").read_text(), template()
+    assert hashlib.sha256(FILE.read_bytes()).hexdigest() in card
+    assert FILE.stat().st_size < 8e6
+    told = re.search(r"([\d,]+) vertices, ([\d,]+) triangles, (\d+) blend shapes", card)
+    assert told
+    shown = [int(count.replace(",", "")) for count in told.groups()]
+    assert shown == [len(base.vertices), len(base.triangles), len(base.names)]
+
+
+@pytest.mark.parametrize("pose", [{}, {"yaw": 25.0}, {"yaw": -25.0, "pitch": 10.0}, {"pitch": -12.0}])
+def test_landmarks_have_the_order_of_ibug(pose):
+    for number in range(6):
+        marks = points(number, **pose)
+        back = -0.02 * N if pose else -0.01 * N  # an ear or a jaw can lie behind the near cheek
+        assert (np.diff(marks[:17, 0]) > back).all()
+        assert (np.diff(marks[17:27, 0]) > 0).all()
+        assert (np.diff(marks[27:31, 1]) > 0).all()
+        assert marks[36, 0] < marks[39, 0] < marks[42, 0] < marks[45, 0]
+        assert marks[37, 1] < marks[41, 1]
+        assert marks[44, 1] < marks[46, 1]
+        assert marks[48, 0] < marks[51, 0] < marks[54, 0]
+        assert marks[51, 1] < marks[57, 1]
+        assert marks[8, 1] >= marks[:, 1].max() - 3
+
+
+def test_contour_points_lie_on_the_silhouette_of_the_half_that_is_turned_away():
+    base, moved = template(), 0.0
+    for number in range(4):
+        for yaw in (-35.0, 35.0):
+            head = Head(Body(person(number)), plain(number, yaw=yaw), N)
+            marks = head.landmarks()
+            far = range(1, 5) if yaw < 0 else range(12, 16)
+            for k in far:
+                row = round(float(marks[k, 1]))
+                columns = np.flatnonzero(materials(head)[row] >= 0)
+                edge = columns[0] if yaw < 0 else columns[-1]
+                assert abs(marks[k, 0] - edge) < 0.02 * N
+            fixed = head.camera.project(head.points[base.landmarks[list(far)]])[:, :2]
+            moved = max(moved, float(np.abs(fixed - marks[list(far)]).max()))
+    assert moved > 0.02 * N
+
+
+def test_crop_is_that_of_ffhq():
+    """Of an upright face: the side is the larger of 4 eye distances and 3.6 eye-mouth distances, 0.1 below the eyes."""
+    for number in range(6):
+        marks = points(number).astype(np.float64)
+        left, right = marks[LEFT_EYE].mean(0), marks[RIGHT_EYE].mean(0)
+        eyes, mouth = (left + right) / 2, (marks[48] + marks[54]) / 2
+        side = max(4.0 * np.hypot(*(right - left)), 3.6 * np.hypot(*(mouth - eyes)))
+        assert side == pytest.approx(N, rel=2e-3)
+        np.testing.assert_allclose(eyes + 0.1 * (mouth - eyes), [(N - 1) / 2, (N - 1) / 2], atol=0.2)
+
+
+def test_crop_moves_and_grows_as_the_shot_tells():
+    still, moved, wide = points(2), points(2, shift=np.array([0.1, -0.05])), points(2, zoom=1.25)
+    np.testing.assert_allclose(moved, still + N * np.array([-0.1, 0.05]), atol=0.05)
+    middle = (N - 1) / 2
+    np.testing.assert_allclose((wide - middle) * 1.25, still - middle, atol=0.05)
+
+
+def test_positive_angles_look_right_up_and_lean_right():
+    def tip_from_eyes(**pose):
+        marks = points(6, **pose)
+        return marks[30] - (marks[LEFT_EYE].mean(0) + marks[RIGHT_EYE].mean(0)) / 2, marks
+
+    straight, _ = tip_from_eyes()
+    assert tip_from_eyes(yaw=20.0)[0][0] > straight[0] + 6 > tip_from_eyes(yaw=-20.0)[0][0] + 6
+    assert tip_from_eyes(pitch=12.0)[0][1] < straight[1] < tip_from_eyes(pitch=-12.0)[0][1]
+    leaning = tip_from_eyes(roll=10.0)[1]
+    assert leaning[45, 1] > leaning[36, 1] + 6  # the eye on the picture's right is the lower one
+
+
+@pytest.mark.parametrize(
+    ("of", "change", "text"),
+    [
+        (person, {"weight": 1.5}, "weight is 1.5; allowed are values from 0 to 1"),
+        (person, {"ancestry": np.array([0.5, 0.6, 0.2])}, "ancestry is .* sum to 1"),
+        (person, {"local": np.zeros(3)}, "local has 3 amounts; allowed are 139"),
+        (plain, {"distance": float("nan")}, "distance is nan"),
+        (plain, {"actions": {"wink": 1.0}}, "there is no facial action wink; there are .*eyeBlinkLeft"),
+    ],
+)
+def test_person_or_shot_outside_its_range_is_refused_by_name(of, change, text):
+    with pytest.raises(ValueError, match=text):
+        Head(Body(person(0, **(change if of is person else {}))), plain(0, **(change if of is plain else {})), N)
