@@ -64,13 +64,6 @@ def test_a_jpeg_has_the_salt_of_its_row_and_a_picture_without_a_row_is_refused(r
     assert (row["status"], row["salted"]) == ("ok", "yes")
 
 
-def test_a_report_that_cannot_be_read_stops_the_recovery(root, hidden, tmp_path, key, capsys):
-    (hidden / "report.csv").write_text("file,output,maker\n")
-    assert recover(root, hidden, tmp_path / "back", *key) == 1
-    assert "has no columns 'file', 'output' and 'salt'" in capsys.readouterr().err
-    assert not (tmp_path / "back").exists()
-
-
 @pytest.mark.parametrize("form", [
     "caf\u00e9 au lait, twice a day".encode(), (PHRASE + " \r\n").encode("utf-8-sig"), PHRASE.encode("utf-16"),
 ])  # fmt: skip

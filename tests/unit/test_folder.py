@@ -2,9 +2,6 @@
 
 import os
 import struct
-import subprocess
-import sys
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -79,15 +76,6 @@ def test_the_face_of_a_rotated_photograph_is_upright(tmp_path, portrait, angle):
     assert difference < 12, "the crops must show the same view of the same face"
 
 
-def test_the_landmarks_agree_with_those_that_a_detector_finds_in_the_crop(tmp_path, portrait):
-    portrait.rotate(15, Image.Resampling.BICUBIC).save(tmp_path / "portrait.png")
-    (record,) = records(tmp_path, size=256)
-    (box,) = alignment.detect(record.picture, 512, 0.3)
-    again = alignment.landmarks(record.picture, box)
-    known = np.array(record.row["landmarks"]).reshape(68, 2)
-    assert np.linalg.norm(again - known, axis=1).mean() < 2, "pixels of 256"
-
-
 @pytest.mark.parametrize("angle", [-25, -10, 10, 25])
 def test_a_tilted_face_is_levelled_to_half_a_degree(portrait, angle):
     def roll(picture: Image.Image) -> float:
@@ -158,23 +146,6 @@ def test_photographs_without_a_face_or_with_a_small_face_are_refused(tmp_path, p
     assert "too small" in reason(tmp_path, smallest=1000.0)
 
 
-def bomb(width: int, height: int) -> bytes:
-    """A PNG of a few bytes whose header announces ``width`` x ``height`` pixels."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
-
-
-def test_a_decompression_bomb_is_refused_by_its_header(tmp_path):
-    (tmp_path / "bomb.png").write_bytes(bomb(50_000, 50_000))
-    assert "megapixels" in reason(tmp_path)
-    (tmp_path / "bomb.png").write_bytes(bomb(9_000, 9_000))
-    assert reason(tmp_path) == "9000 x 9000 pixels, larger than 40 megapixels"
-
-
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (2, 2), (4000, 1), (1, 4000), (33_000, 8)])
 def test_a_picture_of_extreme_shape_is_refused_without_a_crash(tmp_path, width, height):
     pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
@@ -226,11 +197,6 @@ def test_thumbnails_and_what_a_telephone_adds_to_a_picture_are_no_second_picture
     small.encoderinfo = {"tiffinfo": {254: 1}}
     portrait.save(tmp_path / "thumbnail.tiff", save_all=True, append_images=[small])
     assert [record.row.get("reason", "") for record in records(tmp_path)] == ["", ""]
-
-
-def test_a_raw_file_under_the_name_of_a_tiff_is_refused(tmp_path, portrait):
-    portrait.save(tmp_path / "raw.tiff", tiffinfo={254: 1})  # the small copy that Nikon and Sony put first
-    assert reason(tmp_path).startswith("a camera raw file")
 
 
 def test_one_file_is_a_folder_with_one_picture(tmp_path, portrait):
@@ -307,11 +273,6 @@ def test_a_sub_folder_that_may_not_be_read_is_a_row_of_the_report(locked_folder)
     assert (locked.row["file"], locked.picture) == ("locked", None)
     assert locked.row["reason"] == "a folder that may not be read, so its files are not known"
     assert opened.picture is not None
-
-
-def test_a_folder_that_may_not_be_read_is_an_error(locked_folder):
-    with pytest.raises(PermissionError, match="locked"):
-        records(locked_folder / "locked")
 
 
 def saved(path: Path, picture: Image.Image, **options) -> np.ndarray:
@@ -399,19 +360,6 @@ def test_transparent_parts_are_white_whatever_the_profile(tmp_path):
 def test_a_profile_that_does_not_fit_changes_nothing(tmp_path, profile):
     pixels = saved(tmp_path / "picture.png", Image.new("RGBA", (8, 8), (200, 90, 20)), icc_profile=profile)
     assert pixels[0, 0].tolist() == [200, 90, 20]
-
-
-def test_transparent_parts_are_white(tmp_path):
-    clear = Image.new("RGBA", (4, 4), (200, 0, 0, 0))
-    clear.putpixel((0, 0), (200, 0, 0, 255))
-    pixels = saved(tmp_path / "clear.png", clear)
-    assert pixels[0, 0].tolist() == [200, 0, 0]
-    assert pixels[3, 3].tolist() == [255, 255, 255]
-
-
-def test_a_mode_without_a_fixed_range_is_refused(tmp_path):
-    with pytest.raises(PictureError, match="an image in the color mode F, which is not read"):
-        saved(tmp_path / "float.tiff", Image.fromarray(np.ones((8, 8), np.float32)))
 
 
 @pytest.mark.parametrize("faces", ["all", "largest"])
@@ -516,8 +464,3 @@ def test_a_dataset_without_photographs_says_what_to_do(tmp_path):
     available, why = dataset(tmp_path / "nowhere").available()
     assert not available
     assert "nowhere" in why
-
-
-def test_importing_the_module_loads_neither_torch_nor_dlib():
-    code = "import sys, masquerade.faces.folder; print({'torch', 'dlib'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

@@ -129,10 +129,6 @@ def test_without_the_package_the_reason_says_how_to_install_it(block, monkeypatc
     assert "make photo" in why
 
 
-def test_its_pictures_are_for_research_and_not_for_commercial_use():
-    assert discovery.load("faces", "generated_hq").terms == "research, non-commercial"
-
-
 @pytest.mark.parametrize("angles", itertools.product((-25.0, 0.0, 25.0), (-15.0, 10.0), (-10.0, 0.0)))
 def test_the_pose_of_a_turned_head_is_found_from_its_points(angles):
     import cv2

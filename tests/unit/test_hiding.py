@@ -200,19 +200,10 @@ class TestNothingOfAHeadIsLeft:
         first, second = (whole_photographs._compose(each, [face], self.HEADS) for each in (photograph, other))
         np.testing.assert_array_equal(first.picture, second.picture)
 
-    def test_a_photograph_that_is_one_head_is_gray(self):
-        photograph = np.asarray(street(width=40, height=40))
-        filled = hiding.hide(photograph, np.array([[20.0, 20.0, 60.0]]), np.zeros((40, 40), dtype=bool))
-        assert (filled == 128).all()
-
     @staticmethod
     def _noise_in(photograph: np.ndarray, where: np.ndarray) -> np.ndarray:
         noise = np.random.default_rng(0).integers(0, 256, photograph.shape, dtype=np.uint8)
         return np.where(where[..., None], noise, photograph)
-
-
-def test_two_detectors_that_see_one_head_count_it_once():
-    assert hiding.count_heads(np.array([[50, 50, 30], [54, 47, 36], [50, 110, 30]])) == 2
 
 
 class TestPython:
@@ -221,11 +212,6 @@ class TestPython:
         assert (len(result.faces), result.hidden) == (1, 1)
         assert 0.65 < result.distance < 2
         assert noise.anonymize(portrait(), faces="all").hidden == 0
-
-    def test_a_photograph_of_hidden_faces_alone_is_returned(self, noise):
-        result = noise.anonymize(street(*SIX[:2]), faces="all")
-        assert (result.faces, result.hidden, result.distance) == ((), 2, np.inf)
-        assert found(result.image) == []
 
     def test_what_refuses_a_photograph_is_raised_and_not_its_small_faces(self, root):
         weak = masquerade.load("gaussian_noise", "weak", root=root)
@@ -246,27 +232,6 @@ class TestPython:
             single.make_result([small, drawn], tmp_path, {})
         assert type(raised.value) is kind
         assert (str(raised.value) == TOO_SMALL) == (kind is masquerade.PictureError)
-
-    def test_refuse_has_the_error_of_before(self, noise):
-        with pytest.raises(masquerade.PictureError, match=TOO_SMALL):
-            noise.anonymize(with_bystander(), faces="all", small="refuse")
-
-    def test_a_wrong_choice_is_named(self, noise, tmp_path):
-        with pytest.raises(masquerade.ParameterError, match="small is 'blur'; it must be one of hide, refuse"):
-            noise.anonymize(portrait(), faces="all", small="blur")
-        with pytest.raises(masquerade.ParameterError, match="Add --photographs"):
-            noise.anonymize(portrait(), small="hide")
-
-    def test_a_stopped_folder_keeps_its_hidden_photographs(self, noise, pictures, tmp_path):
-        street(*SIX[3:5]).save(pictures / "street.png")
-        (row, _) = noise.anonymize_folder(pictures, tmp_path / "out", whole=True).rows
-        written = tmp_path / "out" / row["photograph"]
-        before = written.stat().st_mtime_ns
-        rows = noise.anonymize_folder(
-            pictures, tmp_path / "out", whole=True, options=masquerade.FolderOptions(go_on=True)
-        ).rows
-        assert [row["status"] for row in rows] == ["hidden", "hidden"]
-        assert written.stat().st_mtime_ns == before
 
 
 SIZE = 128
@@ -363,13 +328,3 @@ def test_the_padding_shows_no_mirrored_face():
     assert np.abs(plain[0] - plain[1]).max() > 50
     difference = np.abs(hiding.crop_alone(noisy, face, [], SIZE).astype(int) - crop)[padding]
     assert difference.max() <= 5, "gray levels: the padding is blurred before it is filled"
-
-
-@pytest.mark.parametrize("place", [-3.0, 0.0, 2.4, 4.0, 4.6, 9.0])
-def test_a_pixel_outside_is_mirrored_as_opencv_does_it(place):
-    """-3 -> 3, 4.6 -> 3.4 and 9 -> 1 in a line of 5 pixels."""
-    mirrored = hiding._reflect(np.array([place, 0.0]), (1, 5))
-    whole = {-3.0: 3.0, 0.0: 0.0, 2.4: 2.4, 4.0: 4.0, 4.6: 3.4, 9.0: 1.0}
-    np.testing.assert_allclose(mirrored, [whole[place], 0.0], atol=1e-9)
-    if place == int(place):
-        assert cv2.borderInterpolate(int(place), 5, cv2.BORDER_REFLECT_101) == whole[place]

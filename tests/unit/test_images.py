@@ -5,7 +5,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from masquerade.core.errors import ArchiveError
-from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, index_path, read_metadata, to_float, to_uint8
+from masquerade.core.images import ArchiveWriter, FaceArchive, index_path, to_float, to_uint8
 
 
 def write(path: Path, count: int = 6, side: int = 8, seed: int = 0) -> Path:
@@ -50,12 +49,6 @@ def test_the_ends_of_the_range_are_black_and_white_and_other_values_are_clipped(
     assert to_uint8(image)[0, :, 0].tolist() == [0, 0, 128, 255, 255]
 
 
-def test_a_red_picture_has_red_as_its_first_channel():
-    red = np.zeros((2, 2, 3), np.uint8)
-    red[..., 0] = 255
-    np.testing.assert_array_equal(to_float(red)[:, 0, 0], [1.0, -1.0, -1.0])
-
-
 def test_an_archive_returns_the_written_faces(tmp_path):
     archive = FaceArchive(write(tmp_path / "set.zip"))
     random = np.random.default_rng(0)
@@ -69,13 +62,6 @@ def test_an_archive_returns_the_written_faces(tmp_path):
     assert archive.select(status="refused")["reason"].tolist() == ["no face"]
     masks = archive.masks(archive.select().iloc[[2]])
     np.testing.assert_array_equal(masks[0], to_uint8(archive.load().images[2])[..., 0])
-
-
-def test_unknown_landmarks_are_nan():
-    index = pd.DataFrame({"id": ["a", "b"], "landmarks": [None, np.ones(136)]})
-    points = Faces(np.zeros((2, 3, 4, 4), np.float32), index).landmarks
-    assert np.isnan(points[0]).all()
-    assert (points[1] == 1.0).all()
 
 
 def test_the_same_faces_give_the_same_bytes(tmp_path):
@@ -132,13 +118,6 @@ def test_a_flipped_bit_in_any_column_of_the_index_is_refused(tmp_path):
         index.write_bytes(content)
         with pytest.raises(ArchiveError, match=r"set.parquet is damaged"):
             FaceArchive(archive)
-
-
-def test_a_file_that_is_not_a_real_index_is_refused(tmp_path):
-    archive = write(tmp_path / "set.zip")
-    pq.write_table(pq.read_table(index_path(archive)).replace_schema_metadata(None), index_path(archive))
-    with pytest.raises(ArchiveError, match=r"set.parquet is damaged"):
-        read_metadata(index_path(archive))
 
 
 def test_an_interrupted_writer_leaves_no_file(tmp_path):

@@ -57,15 +57,6 @@ def test_a_turned_photograph_with_an_odd_tag_is_read_and_upright(tmp_path, endin
         assert not tags or dict(picture.getexif()) == tags, "the picture of a program keeps its metadata"
 
 
-@pytest.mark.parametrize(("kind", "value", "turned"), [
-    (3, struct.pack("<HH", 6, 0), True), (4, struct.pack("<I", 6), True), (3, struct.pack("<HH", 0, 0), False),
-    (3, struct.pack("<HH", 9, 0), False), (3, struct.pack("<HH", 65535, 0), False), (2, b"6\0\0\0", False),
-])  # fmt: skip
-def test_an_orientation_that_does_not_exist_is_ignored(tmp_path, kind, value, turned):
-    lying().save(tmp_path / "phone.jpg", exif=exif((0x0112, kind, value)))
-    assert is_upright(read(tmp_path / "phone.jpg")) == turned
-
-
 @pytest.mark.parametrize("metadata", [
     {"exif": b"Exif\0\0no TIFF at all"}, {"exif": b"Exif\0\0II*\0\xff\xff\xff\xff"}, {"xmp": b"\xff\xfe<x:xmpmeta"},
     {"xmp": b'tiff:Orientation="99999999999999999999"'}, {"icc_profile": b"no profile"},
