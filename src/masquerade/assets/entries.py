@@ -194,7 +194,7 @@ def read(file: Path) -> dict[str, Asset]:
 
 def asset(role: str) -> Asset:
     """The entry of a role. Raises AssetError naming the known roles."""
-    known = registry()
-    if role not in known:
-        raise AssetError(f"There is no asset '{role}'. {suggest_nearest(role, known)}")
-    return known[role]
+    entries = registry()
+    if role not in entries:
+        raise AssetError(f"There is no asset '{role}'. {suggest_nearest(role, entries)}")
+    return entries[role]

@@ -47,10 +47,10 @@ class BrokenOff(MirrorError):
     """The connection broke or stalled; another try resumes the download."""
 
 
-def download(urls: Sequence[str], part: Path, accept: Accept, size: int | None, known: bool, notify: Notify) -> None:
+def download(urls: Sequence[str], part: Path, accept: Accept, size: int | None, has_hash: bool, notify: Notify) -> None:
     """Download from ``urls`` in order to ``part``, until ``accept`` accepts the file.
 
-    ``size``: the published size in bytes, or None. ``known``: whether ``accept`` compares a published hash. After a
+    ``size``: the published size in bytes, or None. ``has_hash``: whether ``accept`` compares a published hash. After a
     break ``part`` stays, and a later call resumes it. Raises AssetError with the reason for each address, or if the
     disk is too small.
     """
@@ -58,7 +58,7 @@ def download(urls: Sequence[str], part: Path, accept: Accept, size: int | None, 
     failures = []
     for url in urls:
         try:
-            _persist(url, part, size, known, notify)
+            _persist(url, part, size, has_hash, notify)
         except MirrorError as error:
             notify(f"{url}: {error}")
             failures.append(f"{url}: {error}")
@@ -73,10 +73,10 @@ def download(urls: Sequence[str], part: Path, accept: Accept, size: int | None, 
     raise AssetError("\n".join(["None of the known addresses gives the file:", *failures]))
 
 
-def _persist(url: str, part: Path, size: int | None, known: bool, notify: Notify) -> None:
+def _persist(url: str, part: Path, size: int | None, has_hash: bool, notify: Notify) -> None:
     for wait in (*WAITS, None):
         try:
-            return _once(url, part, size, known)
+            return _once(url, part, size, has_hash)
         except BrokenOff as error:
             if wait is None:
                 raise
@@ -85,12 +85,12 @@ def _persist(url: str, part: Path, size: int | None, known: bool, notify: Notify
     return None
 
 
-def _once(url: str, part: Path, size: int | None, known: bool) -> None:
+def _once(url: str, part: Path, size: int | None, has_hash: bool) -> None:
     """One connection, which resumes where the last one broke off. Raises MirrorError."""
     import requests
 
     address = DRIVE.format(url.removeprefix("drive:")) if url.startswith("drive:") else url
-    start, condition = _resumable(part, url, known)
+    start, condition = _resumable(part, url, has_hash)
     headers = {"Accept-Encoding": "identity", "User-Agent": "masquerade"}  # not compressed, to count the bytes
     if start:
         headers |= {"Range": f"bytes={start}-"} | ({"If-Range": condition} if condition else {})
@@ -173,15 +173,15 @@ def _remember(part: Path, url: str, answer: "Response") -> None:
     _note(part).write_text(json.dumps({"url": url, "condition": condition}), encoding="utf-8")
 
 
-def _resumable(part: Path, url: str, known: bool) -> tuple[int, str]:
+def _resumable(part: Path, url: str, has_hash: bool) -> tuple[int, str]:
     """The number of bytes to keep, and the version (for If-Range) under which the server may continue them.
 
     0 bytes if they are from another address, or if neither a version nor a hash would reveal a changed file.
     """
     try:
         note = json.loads(_note(part).read_text(encoding="utf-8"))
-        kept = part.stat().st_size if note["url"] == url and (note["condition"] or known) else 0
-        return kept, note["condition"]
+        start = part.stat().st_size if note["url"] == url and (note["condition"] or has_hash) else 0
+        return start, note["condition"]
     except (OSError, ValueError, KeyError, TypeError):
         return 0, ""  # there is no part, or its address is unknown
 

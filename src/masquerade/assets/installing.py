@@ -165,10 +165,12 @@ def _by_hand(role: str, file: File) -> list[str]:
     """The steps by which a person gets a file that no address gives: a line for each."""
     facts = [f"{file.size} bytes"] if file.size else []
     facts += [f"{kind} {value}" for kind, value in (("SHA-256", file.sha256), ("MD5", file.md5)) if value]
-    known = f" ({', '.join(facts)}; source: {file.vouched})" if facts else " (no size and no hash of it is published)"
+    published = (
+        f" ({', '.join(facts)}; source: {file.vouched})" if facts else " (no size and no hash of it is published)"
+    )
     return [
         f"{file.name} by hand:",
-        f"  1. Get a copy of {file.name}{known}. Where it comes from: {asset(role).source}.",
+        f"  1. Get a copy of {file.name}{published}. Where it comes from: {asset(role).source}.",
         f"  2. `masquerade assets place {Path(file.name).name} {role}` checks it and puts it into "
         f"{(FOLDER / role / file.name).as_posix()}.",
         f"  3. `masquerade assets fetch {role}` fetches what is still missing.",

@@ -159,7 +159,7 @@ def read_labels(content: bytes, name: str) -> dict[str, dict[str, Any]]:
     """file -> its ``caption`` and ``attribute.<name>``, whether it has each; of a ``list_*`` file of 1 and -1."""
     table = read_table(content, name, ATTRIBUTES, skiprows=1)
     attributes = (table == 1).add_prefix(annotations.ANNOTATION).to_dict("index")
-    return {file: {"caption": write_caption(known), **known} for file, known in attributes.items()}
+    return {file: {"caption": write_caption(labels), **labels} for file, labels in attributes.items()}
 
 
 def check_same_files(first: Collection[str], first_name: str, second: Collection[str], second_name: str) -> None:

@@ -94,15 +94,15 @@ def label_person(age: float, male: float) -> dict[str, float | bool]:
     return {"age": float(round(age)), "Male": male > 0.5, "Young": age < YOUNG}
 
 
-def label_image(picture: np.ndarray, points: np.ndarray, mask: np.ndarray, known: dict, formal: bool) -> dict:
-    """The columns of a row: pose, attributes, caption. ``known``: of `label_person`; ``formal``: as `write_caption`."""
+def label_image(picture: np.ndarray, points: np.ndarray, mask: np.ndarray, shared: dict, formal: bool) -> dict:
+    """The columns of a row: pose, attributes, caption. ``shared``: of `label_person`; ``formal``: as `write_caption`."""
     yaw, pitch, roll = measure_pose(points, picture.shape[0])
     attributes = {
-        **known,
+        **shared,
         "Smiling": measure_smile(points) > SMILE,
         "Mouth_Slightly_Open": measure_gap(points, 62, 66) > OPEN,
         "Eyeglasses": measure_share(mask, "eye_g") > GLASSES,
-        **label_hair(picture, mask, known["age"]),
+        **label_hair(picture, mask, shared["age"]),
     }
     row = {"pose.yaw": yaw, "pose.pitch": pitch, "pose.roll": roll, "caption": write_caption(attributes, yaw, formal)}
     return row | {f"{ANNOTATION}{name}": value for name, value in attributes.items()}
@@ -138,18 +138,18 @@ def measure_hair(picture: np.ndarray, mask: np.ndarray) -> tuple[float, float]:
     return float(lab[0]), float(np.hypot(*(lab[1:] - 128.0)))
 
 
-def write_caption(known: dict, yaw: float, formal: bool) -> str:
+def write_caption(attributes: dict, yaw: float, formal: bool) -> str:
     """An English sentence in the words of the captions of rendered faces (`drawnpeople.attributes.caption`)."""
     if formal:
-        who = ("male" if known["Male"] else "female") + " person"
+        who = ("male" if attributes["Male"] else "female") + " person"
     else:
-        who = "man" if known["Male"] else "woman"
-    age = known["age"]
+        who = "man" if attributes["Male"] else "woman"
+    age = attributes["age"]
     stage = "young " if age < 30 else "" if age < 45 else "middle-aged " if age < 62 else "old "
     colors = {"Black_Hair": "black", "Blond_Hair": "blond", "Brown_Hair": "brown"}
-    grown = [f" with {color} hair" for name, color in colors.items() if known[name]]
-    wearing = ", wearing eyeglasses" if known["Eyeglasses"] else ""
-    mood = "smiling" if known["Smiling"] else "with a neutral expression"
-    open_ = ", mouth slightly open" if known["Mouth_Slightly_Open"] else ""
+    grown = [f" with {color} hair" for name, color in colors.items() if attributes[name]]
+    wearing = ", wearing eyeglasses" if attributes["Eyeglasses"] else ""
+    mood = "smiling" if attributes["Smiling"] else "with a neutral expression"
+    open_ = ", mouth slightly open" if attributes["Mouth_Slightly_Open"] else ""
     side = "" if abs(yaw) < SIDE else ", looking to the right" if yaw > 0 else ", looking to the left"
     return f"A {'photo of a ' if formal else ''}{stage}{who}{''.join(grown)}{wearing}, {mood}{open_}{side}."

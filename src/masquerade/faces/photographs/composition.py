@@ -15,6 +15,7 @@ import numpy as np
 from masquerade.core import seeding
 from masquerade.faces.photographs import alignment, seams
 from masquerade.faces.photographs.alignment import Square
+from masquerade.faces.photographs.decoding import resize_square
 
 GROWTH = 1.12
 """Factor by which the hull of the landmarks grows: ears and the line of the jaw lie outside of it."""
@@ -112,7 +113,7 @@ def _owners(faces: Sequence[Replacement], shape: tuple[int, ...]) -> np.ndarray:
 def _fit(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.ndarray]:
     """The new face as it belongs into the photograph: float32 (S, S, 3), and its opacity (S, S), in the square."""
     size = max(8, int(np.ceil(face.square.side)))
-    new = _resize(face.crop, size).astype(np.float32)
+    new = resize_square(face.crop, size).astype(np.float32)
     old = alignment.crop(photograph, face.square, size).astype(np.float32)
     points = alignment.into_crop(face.landmarks, face.square, size)
     inside = _inside(photograph, face.square, size)
@@ -128,7 +129,7 @@ def _fit(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.ndar
     change, opacity = np.zeros_like(after), seam.opacity(small)
     if beside.any():
         change = seams.correction(before, after, beside, seam)
-    return new + _resize(change, size), _resize(opacity, size).clip(0.0, 1.0)
+    return new + resize_square(change, size), resize_square(opacity, size).clip(0.0, 1.0)
 
 
 def _like(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
@@ -170,11 +171,6 @@ def _inside(photograph: np.ndarray, face: Square, size: int) -> np.ndarray:
     """Which pixels of the square lie in the photograph: bool (size, size)."""
     whole = np.ones(photograph.shape[:2], dtype=np.uint8)
     return cv2.warpAffine(whole, face.affine(size), (size, size), flags=cv2.WARP_INVERSE_MAP).astype(bool)
-
-
-def _resize(crop: np.ndarray, size: int) -> np.ndarray:
-    """The crop with ``size`` pixels: averaged down against aliasing, or enlarged."""
-    return cv2.resize(crop, (size, size), interpolation=cv2.INTER_AREA if crop.shape[0] > size else cv2.INTER_CUBIC)
 
 
 def _bounds(face: Square, shape: tuple[int, ...]) -> tuple[int, int, int, int]:

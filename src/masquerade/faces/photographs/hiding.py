@@ -44,8 +44,8 @@ def enclose_head(box: np.ndarray, quarters: int, shape: tuple[int, ...]) -> np.n
 def draw_mask(heads: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Where the discs ``heads`` (N, 3) lie in a photograph of this ``shape``: bool (H, W)."""
     covered = np.zeros(shape[:2], dtype=bool)
-    for one in heads:
-        window, inside = _cut_window(one, one[2], shape)
+    for head in heads:
+        window, inside = _cut_window(head, head[2], shape)
         covered[window] |= inside
     return covered
 
@@ -57,12 +57,12 @@ def hide(photograph: np.ndarray, heads: np.ndarray, secret: np.ndarray) -> np.nd
     """
     picture = photograph.copy()
     free = ~(draw_mask(heads, photograph.shape) | secret)
-    for one in heads:
-        side = 2.0 * one[2] / BLOCKS
-        window, inside = _cut_window(one, one[2] + AROUND * side, photograph.shape)
+    for head in heads:
+        side = 2.0 * head[2] / BLOCKS
+        window, inside = _cut_window(head, head[2] + AROUND * side, photograph.shape)
         rows, columns = (
             np.floor((np.arange(part.start, part.stop) - middle) / side + BLOCKS / 2 + AROUND).astype(int)
-            for part, middle in zip(window, one[1::-1], strict=True)
+            for part, middle in zip(window, head[1::-1], strict=True)
         )
         across = BLOCKS + 2 * AROUND
         blocks = np.clip(rows, 0, across - 1)[:, None] * across + np.clip(columns, 0, across - 1)
@@ -80,9 +80,9 @@ def count_heads(heads: np.ndarray) -> int:
     return len(centers)
 
 
-def _cut_window(one: np.ndarray, reach: float, shape: tuple[int, ...]) -> tuple[tuple[slice, slice], np.ndarray]:
+def _cut_window(head: np.ndarray, reach: float, shape: tuple[int, ...]) -> tuple[tuple[slice, slice], np.ndarray]:
     """The part of a photograph up to ``reach`` pixels beside the center of a disc, and where the disc is in it."""
-    x, y, radius = one
+    x, y, radius = head
     top, bottom = (int(np.clip(edge, 0, shape[0])) for edge in (np.floor(y - reach), np.ceil(y + reach) + 1))
     left, right = (int(np.clip(edge, 0, shape[1])) for edge in (np.floor(x - reach), np.ceil(x + reach) + 1))
     rows, columns = np.ogrid[top:bottom, left:right]
@@ -135,11 +135,11 @@ def _find_foreign(shape: tuple[int, ...], face: Face, others: Sequence[Face], si
     if not others and np.array_equal(places, shown):
         return np.zeros((size, size), dtype=bool)
     outline = face_outline(face.points)
-    own = _is_within(places, outline) & (places == shown).all(axis=-1)
-    foreign = _is_within(shown, outline) & ~own
-    own_depth = np.where(own, depth(face.square, places), -np.inf)
+    visible = _is_within(places, outline) & (places == shown).all(axis=-1)
+    foreign = _is_within(shown, outline) & ~visible
+    depth_here = np.where(visible, depth(face.square, places), -np.inf)
     for other in others:
-        foreign |= _is_within(shown, face_outline(other.points)) & (depth(other.square, shown) > own_depth)
+        foreign |= _is_within(shown, face_outline(other.points)) & (depth(other.square, shown) > depth_here)
     return foreign
 
 

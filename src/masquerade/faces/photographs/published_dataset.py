@@ -107,7 +107,7 @@ class ArchiveTree(FolderTree):
             unpacked.seek(0)
             tar = tarfile.open(fileobj=unpacked, mode="r:")  # noqa: SIM115
             members = [member for member in tar if member.isreg()]
-            return {one.name.removeprefix("./"): (one.size, partial(_read_member, tar, one)) for one in members}
+            return {m.name.removeprefix("./"): (m.size, partial(_read_member, tar, m)) for m in members}
         except _BROKEN as error:
             raise DatasetError(f"{self.path} is not a complete archive ({error}). Fetch it again.") from error
 
