@@ -95,7 +95,7 @@ def label_person(age: float, male: float) -> dict[str, float | bool]:
 
 
 def label_image(picture: np.ndarray, points: np.ndarray, mask: np.ndarray, shared: dict, formal: bool) -> dict:
-    """The columns of a row: pose, attributes, caption. ``shared``: of `label_person`; ``formal``: as `write_caption`."""
+    """The columns of a row: pose, attributes, caption. ``shared``: of `label_person`; ``formal``: of the caption."""
     yaw, pitch, roll = measure_pose(points, picture.shape[0])
     attributes = {
         **shared,
