@@ -49,7 +49,7 @@ def deal(pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, datas
     room, splits = dict(sizes), {}
     for index in seeding.make_generator(seed, "people", dataset).permutation(len(people)):
         person = people[index]
-        split = next((name for name, left in room.items() if pictures[person] <= left), "train")
+        split = next((name for name, space in room.items() if pictures[person] <= space), "train")
         splits[person] = split
         if split in room:
             room[split] -= pictures[person]
@@ -68,10 +68,10 @@ def enlarge(
     for person, split in splits.items():
         if split in room:
             room[split] -= pictures[person]
-    for split, left in room.items():
-        if left < 0:
+    for split, space in room.items():
+        if space < 0:
             raise ParameterError(
-                f"datasets.{dataset}: the published {split} split has {sizes[split] - left} pictures, and "
+                f"datasets.{dataset}: the published {split} split has {sizes[split] - space} pictures, and "
                 f"{split}_pictures is {sizes[split]}. Its people may not be trained on, because datasets of the same "
                 f"source test them or set thresholds on them. Raise {split}_pictures in params.yaml."
             )

@@ -123,12 +123,12 @@ def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
     The predictor was trained on upright faces and is off by some pixels on faces that lean. So it runs twice: on the
     photograph, and on the face turned upright by the first points.
     """
-    found = points(picture, box)
-    face = square(found)
+    first = points(picture, box)
+    face = square(first)
     upright = crop(picture, face, SECOND_SIDE)
     boxes = detect(upright, SECOND_SIDE, 0.0)
     if not len(boxes):
-        return found
+        return first
     off_center = np.abs(boxes.reshape(-1, 2, 2).mean(axis=1) - SECOND_SIDE / 2.0).sum(axis=1)
     return out_of_crop(points(upright, boxes[off_center.argmin()]), face, SECOND_SIDE)
 
@@ -203,7 +203,7 @@ def cut_out(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) ->
 
     Raises PictureError when its square is less than ``smallest`` pixels of the picture wide.
     """
-    found = landmarks(picture, box)
-    face = square(found)
+    marks = landmarks(picture, box)
+    face = square(marks)
     check_size(face, smallest)
-    return crop(picture, face, size), into_crop(found, face, size).astype(np.float32)
+    return crop(picture, face, size), into_crop(marks, face, size).astype(np.float32)

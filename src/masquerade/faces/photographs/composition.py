@@ -101,12 +101,12 @@ def _owners(faces: Sequence[Replacement], shape: tuple[int, ...]) -> np.ndarray:
     """The number of the face that a pixel belongs to, int (H, W); -1 where no old face lies."""
     owner, deepest = np.full(shape[:2], -1), np.zeros(shape[:2])
     for number, face in enumerate(faces):
-        mine = face_mask(face.landmarks, shape)
-        rows, columns = np.nonzero(mine)
-        here = np.zeros(shape[:2])
-        here[rows, columns] = depth(face.square, np.stack([columns, rows], axis=-1).astype(np.float64))
-        wins = here > deepest
-        owner[wins], deepest[wins] = number, here[wins]
+        mask = face_mask(face.landmarks, shape)
+        rows, columns = np.nonzero(mask)
+        depths = np.zeros(shape[:2])
+        depths[rows, columns] = depth(face.square, np.stack([columns, rows], axis=-1).astype(np.float64))
+        wins = depths > deepest
+        owner[wins], deepest[wins] = number, depths[wins]
     return owner
 
 

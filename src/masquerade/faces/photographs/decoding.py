@@ -5,18 +5,16 @@ import io
 import stat
 import struct
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import numpy as np
 from PIL import ExifTags, Image, ImageCms, ImageOps
 
 from masquerade.core.errors import PictureError
 from masquerade.faces.photographs import png_chunks
-
-Result = TypeVar("Result")
-Given = TypeVar("Given")
 
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
 PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
@@ -67,7 +65,8 @@ def read(path: Path, root: Path, megapixels: float) -> np.ndarray:
     before a pixel is decoded.
     Raises PictureError; its text is the reason in the index of the archive.
     """
-    return _read(path, root, lambda file: decode(file, megapixels))
+    with _open(path, root) as file:
+        return decode(file, megapixels)
 
 
 def texts(path: Path, root: Path, megapixels: float) -> dict[str, str]:
@@ -75,25 +74,31 @@ def texts(path: Path, root: Path, megapixels: float) -> dict[str, str]:
 
     No pixel is decoded.
     """
-    return _read(path, root, lambda file: _name_errors(_texts, file, megapixels))
+    with _open(path, root) as file, _name_errors(megapixels):
+        readable, _ = png_chunks.readable(file)
+        with Image.open(readable, formats=FORMATS) as picture:
+            metadata = picture.info if picture.format == "PNG" else {}  # what stands before the pixels
+            return {str(keyword): str(text) for keyword, text in metadata.items() if isinstance(text, str)}
 
 
 def sha256(path: Path, root: Path) -> bytes:
     """The SHA-256 of a photograph's file; empty for what `read` refuses before it looks at the content."""
     try:
-        return _read(path, root, lambda file: hashlib.file_digest(file, "sha256").digest())
+        with _open(path, root) as file:
+            return hashlib.file_digest(file, "sha256").digest()
     except PictureError:
         return b""
 
 
-def _read(path: Path, root: Path, work: Callable[[io.BufferedReader], Result]) -> Result:
+@contextmanager
+def _open(path: Path, root: Path) -> Iterator[BinaryIO]:
     _check_file(path, root)
     try:
         with path.open("rb") as file:
             if path.suffix.lower() in RAW_ENDINGS and file.read(4) in TIFF:
                 raise PictureError(RAW)
             file.seek(0)
-            return work(file)
+            yield file
     except PermissionError as error:
         raise PictureError("no permission to read the file") from error
     except OSError as error:
@@ -102,12 +107,20 @@ def _read(path: Path, root: Path, work: Callable[[io.BufferedReader], Result]) -
 
 def decode(file: BinaryIO, megapixels: float) -> np.ndarray:
     """Pixels of an open file, as `read` gives them. Raises PictureError."""
-    return _name_errors(_decode, file, megapixels)
+    with _name_errors(megapixels):
+        readable, profile = png_chunks.readable(file)
+        with Image.open(readable, formats=FORMATS) as picture:
+            if profile:
+                picture.info["icc_profile"] = profile
+            _check(picture, megapixels)
+            return _upright_pixels(picture, _is_inverted(picture))
 
 
 def pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
     """Pixels of an open picture, which is not changed, as `read` gives them. Raises PictureError."""
-    return _name_errors(_pixels, picture, megapixels)
+    with _name_errors(megapixels):
+        _check(picture, megapixels)
+        return _upright_pixels(picture.copy(), _is_inverted(picture))  # a copy has no tags
 
 
 def is_gray(pixels: np.ndarray) -> bool:
@@ -124,12 +137,13 @@ def as_gray(pixels: np.ndarray) -> np.ndarray:
     return np.asarray(Image.fromarray(pixels).convert("L").convert("RGB"))
 
 
-def _name_errors(work: Callable[[Given, float], Result], file: Given, megapixels: float) -> Result:
-    """``work(file, megapixels)``, with the errors of Pillow's readers as PictureError."""
+@contextmanager
+def _name_errors(megapixels: float) -> Iterator[None]:
+    """The errors of Pillow's readers become PictureErrors."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns about the size; the limit here is stricter
-            return work(file, megapixels)
+            yield
     except PictureError:
         raise
     except Image.UnidentifiedImageError as error:
@@ -156,28 +170,6 @@ def _check_file(path: Path, root: Path) -> None:
         raise PictureError("not a regular file")
     if status.st_size == 0:
         raise PictureError("the file is empty")
-
-
-def _texts(file: BinaryIO, megapixels: float) -> dict[str, str]:
-    readable, _ = png_chunks.readable(file)
-    with Image.open(readable, formats=FORMATS) as picture:
-        facts = picture.info if picture.format == "PNG" else {}  # what stands before the pixels, which stay packed
-        return {str(keyword): str(text) for keyword, text in facts.items() if isinstance(text, str)}
-
-
-def _decode(file: BinaryIO, megapixels: float) -> np.ndarray:
-    readable, profile = png_chunks.readable(file)
-    with Image.open(readable, formats=FORMATS) as picture:
-        if profile:
-            picture.info["icc_profile"] = profile
-        _check(picture, megapixels)
-        return _upright_pixels(picture)
-
-
-def _pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
-    _check(picture, megapixels)
-    inverted = _is_inverted(picture)
-    return _upright_pixels(picture.copy(), inverted)
 
 
 def _check(picture: Image.Image, megapixels: float) -> None:
@@ -231,8 +223,7 @@ def _is_inverted(picture: Image.Image) -> bool:
     return picture.mode in _SIXTEEN_BITS and tags.get(_GRAY_TAG) == _WHITE_IS_ZERO
 
 
-def _upright_pixels(picture: Image.Image, inverted: bool | None = None) -> np.ndarray:
-    inverted = _is_inverted(picture) if inverted is None else inverted
+def _upright_pixels(picture: Image.Image, inverted: bool) -> np.ndarray:
     _keep_orientation(picture)
     picture.load()
     return np.asarray(_to_rgb(ImageOps.exif_transpose(picture), inverted))

@@ -40,12 +40,12 @@ def names(root: Path) -> dict[str, Path]:
     Letters with accents are composed in a name (Unicode's NFC). macOS decomposes them, and a copy from there is the
     same photograph. Where both forms are in one folder, they are two files, and each has its own name.
     """
-    folder, named = folder_of(root), {}
+    folder, path_of = folder_of(root), {}
     paths = {path.relative_to(folder).as_posix(): path for path in files(root)}
     for name, path in paths.items():
         composed = unicodedata.normalize("NFC", name)
-        named[name if composed in paths or composed in named else composed] = path
-    return {name: named[name] for name in sorted(named, key=os.fsencode)}
+        path_of[name if composed in paths or composed in path_of else composed] = path
+    return {name: path_of[name] for name in sorted(path_of, key=os.fsencode)}
 
 
 def safe_id(relative: PurePath) -> str:

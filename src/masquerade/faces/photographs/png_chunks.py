@@ -29,21 +29,21 @@ def readable(file: BinaryIO) -> tuple[BinaryIO, bytes | None]:
     if file.read(len(SIGNATURE)) != SIGNATURE:
         file.seek(0)
         return file, None
-    kept, profile, texts = [(0, len(SIGNATURE))], None, 0
+    parts, profile, texts = [(0, len(SIGNATURE))], None, 0
     for kind, start, end in _chunks(file):
         if kind in TEXTS:
             text = _unpack(file, kind, start, end, PngImagePlugin.MAX_TEXT_CHUNK)
             texts += len(text or b"")
             if text is not None and texts < PngImagePlugin.MAX_TEXT_MEMORY:
-                kept.append((start, end))
+                parts.append((start, end))
         elif kind == PROFILE:
             profile = _unpack(file, kind, start, end, LARGEST_PROFILE)
         elif kind in PIXELS or (kind == EXIF and _content(file, kind, start, end) is not None):
-            kept.append((start, end))
+            parts.append((start, end))
     file.seek(0)
-    if sum(end - start for start, end in kept) > LARGEST_COPY:
+    if sum(end - start for start, end in parts) > LARGEST_COPY:
         return file, profile
-    return _join(file, kept), profile
+    return _join(file, parts), profile
 
 
 def _chunks(file: BinaryIO) -> Iterator[tuple[bytes, int, int]]:

@@ -98,9 +98,9 @@ class ArchiveTree(FolderTree):
         """Name -> bytes, and the function that reads the file."""
         try:
             if self.path.suffix == ".zip":
-                whole = zipfile.ZipFile(self.path)
-                entries = [entry for entry in whole.infolist() if not entry.is_dir()]
-                return {entry.filename: (entry.file_size, partial(whole.read, entry)) for entry in entries}
+                archive = zipfile.ZipFile(self.path)
+                entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+                return {entry.filename: (entry.file_size, partial(archive.read, entry)) for entry in entries}
             unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the tree
             with gzip.open(self.path) as packed:  # once, as a whole: a .tgz cannot be read from its middle
                 copyfileobj(packed, unpacked, 2**20)
@@ -261,51 +261,51 @@ def _in_order(work: Callable, pictures: list[ListedPicture], tree: FolderTree, w
     This process reads the files and ``workers`` processes turn them into records. Only a window of files is in memory.
     """
     if workers <= 1:
-        for listed in pictures:
-            yield work(listed, _contents(tree, listed))
+        for picture in pictures:
+            yield work(picture, _contents(tree, picture))
         return
     with process.open_pool(workers) as pool:
         for start in range(0, len(pictures), AHEAD * workers):
             window = pictures[start : start + AHEAD * workers]
-            yield from pool.map(work, window, [_contents(tree, listed) for listed in window])
+            yield from pool.map(work, window, [_contents(tree, picture) for picture in window])
 
 
-def _contents(tree: FolderTree, listed: ListedPicture) -> list[bytes] | str:
+def _contents(tree: FolderTree, picture: ListedPicture) -> list[bytes] | str:
     """The picture and the parts of its mask, or the reason why they cannot be read."""
     try:
-        return [tree.read(name) for name in (listed.file, *(name for _, name in listed.parts))]
+        return [tree.read(name) for name in (picture.file, *(name for _, name in picture.parts))]
     except PictureError as error:
         return str(error)
 
 
-def _record(read: Callable, size: int, listed: ListedPicture, contents: list[bytes] | str) -> Record:
-    row = {**listed.row, "file": listed.file, "landmarks": None}
+def _record(read: Callable, size: int, picture: ListedPicture, contents: list[bytes] | str) -> Record:
+    row = {**picture.row, "file": picture.file, "landmarks": None}
     try:
         if isinstance(contents, str):
             raise PictureError(contents)
-        picture, facts = read(size, listed.near, contents[0])
-        mask = _mask(listed, contents[1:], size) if listed.parts else None
+        pixels, facts = read(size, picture.near, contents[0])
+        mask = _mask(picture, contents[1:], size) if picture.parts else None
     except PictureError as error:
         return Record(None, {**row, "status": REFUSED, "reason": str(error)})
-    return Record(picture, {**row, **facts}, mask)
+    return Record(pixels, {**row, **facts}, mask)
 
 
-def _mask(listed: ListedPicture, contents: list[bytes], size: int) -> np.ndarray:
+def _mask(picture: ListedPicture, contents: list[bytes], size: int) -> np.ndarray:
     """uint8 (size, size): the parts on top of one another in the order of their classes, by nearest neighbor."""
     import cv2
 
-    whole: np.ndarray | None = None
-    for (label, name), content in zip(listed.parts, contents, strict=True):
+    mask: np.ndarray | None = None
+    for (label, name), content in zip(picture.parts, contents, strict=True):
         try:
             part = decode(content)[..., 0] > 0
         except PictureError as error:
             raise PictureError(f"its mask {Path(name).name} is no picture: {error}") from error
-        whole = np.zeros(part.shape, np.uint8) if whole is None else whole
-        if part.shape != whole.shape or part.shape[0] != part.shape[1]:
+        mask = np.zeros(part.shape, np.uint8) if mask is None else mask
+        if part.shape != mask.shape or part.shape[0] != part.shape[1]:
             raise PictureError(f"its mask {Path(name).name} is of another size or not square")
-        whole[part] = label
-    assert whole is not None  # every face has parts
-    return cv2.resize(whole, (size, size), interpolation=cv2.INTER_NEAREST_EXACT)
+        mask[part] = label
+    assert mask is not None  # every face has parts
+    return cv2.resize(mask, (size, size), interpolation=cv2.INTER_NEAREST_EXACT)
 
 
 def decode(content: bytes) -> np.ndarray:

@@ -68,8 +68,8 @@ def best(old: np.ndarray, new: np.ndarray, beside: np.ndarray, outline: np.ndarr
     start = int(twice[0].argmin())
     path, _ = route_through_array(twice, (0, start), (2 * ANGLES - 1, start))
     column = dict(path)
-    chosen = np.array([column[row] for row in range(half, half + ANGLES)])
-    around = np.pad(radii[np.arange(ANGLES), chosen], 8, mode="wrap")
+    steps = np.array([column[row] for row in range(half, half + ANGLES)])
+    around = np.pad(radii[np.arange(ANGLES), steps], 8, mode="wrap")
     smooth = np.convolve(around, cv2.getGaussianKernel(17, 2.0)[:, 0], mode="valid")
     return Seam(center, np.clip(smooth, near, far), width)
 
@@ -95,9 +95,9 @@ def correction(old: np.ndarray, new: np.ndarray, beside: np.ndarray, seam: Seam)
 
 def _difference(old: np.ndarray, new: np.ndarray, beside: np.ndarray, spread: float) -> np.ndarray:
     """old - new, averaged over ``spread`` pixels of those that count: float32 (S, S, 3)."""
-    counted = beside.astype(np.float32)
-    total = cv2.GaussianBlur(counted, (0, 0), spread)[..., None] + 1e-3
-    return cv2.GaussianBlur((old - new) * counted[..., None], (0, 0), spread) / total
+    counts = beside.astype(np.float32)
+    total = cv2.GaussianBlur(counts, (0, 0), spread)[..., None] + 1e-3
+    return cv2.GaussianBlur((old - new) * counts[..., None], (0, 0), spread) / total
 
 
 def _mismatch(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
