@@ -132,11 +132,9 @@ def test_captions_mention_the_attributes():
             assert "grey" in text  # captions keep their bytes
 
 
-def test_formal_captions_use_the_words_of_lreorgs_templates(root):
-    """Captions have every word of the sentences in params.yaml, so the small text-image model reads them."""
-    block = loading.load(root, "paper").methods["lreorg"]
-    keywords = {**block.params.keywords, **block.variants["default"].further}
-    said = set()
+def test_captions_use_the_words_of_lreorgs_templates(root):
+    """The small text-image model reads the sentences in params.yaml, because captions have every word of them."""
+    formal_words, words = set(), set()
     for number in range(400):
         person, shot = face(number)
         text, known = caption(person, shot, formal=True), attributes(person, shot, Body(person))
@@ -145,21 +143,13 @@ def test_formal_captions_use_the_words_of_lreorgs_templates(root):
         assert ("heavy makeup" in text) is known["Heavy_Makeup"]
         assert ("no makeup" in text) is (shot.makeup == 0)
         assert ("gray" in text) is (known["Gray_Hair"] or (person.gray > 0.5 and person.style != "bald"))
-        said |= set(words_of(text))
-    for name, keyword in keywords.items():
-        for sentence in keyword.sentences:
-            assert set(words_of(sentence)) <= said, f"{name}: no caption says a word of {sentence!r}"
-
-
-@pytest.mark.parametrize("scale", ["mini"])
-def test_captions_say_the_words_of_a_scales_keywords(root, scale):
-    """The sentences with which the scale's text-image model is asked are made of the captions' words."""
-    block = loading.load(root, scale).methods["lreorg"]
-    keywords = {**block.params.keywords, **block.variants["default"].further}
-    said = {word for number in range(400) for word in words_of(caption(*face(number), formal=number % 2 == 1))}
-    for name, keyword in keywords.items():
-        for sentence in (*keyword.sentences, keyword.condition):
-            assert set(words_of(sentence)) <= said, f"{name}: no caption says a word of {sentence!r}"
+        formal_words |= set(words_of(text))
+        words |= set(words_of(text if number % 2 else caption(person, shot, formal=False)))
+    for scale, said, is_asked in (("paper", formal_words, False), ("mini", words, True)):
+        block = loading.load(root, scale).methods["lreorg"]
+        for name, keyword in {**block.params.keywords, **block.variants["default"].further}.items():
+            for sentence in (*keyword.sentences, *([keyword.condition] if is_asked else [])):
+                assert set(words_of(sentence)) <= said, f"{name}: no caption says a word of {sentence!r}"
 
 
 LEFT_EYE, RIGHT_EYE = slice(36, 42), slice(42, 48)

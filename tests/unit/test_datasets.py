@@ -430,14 +430,12 @@ def test_an_aligned_picture_is_only_reduced_by_area(hq):
     assert np.abs(record.picture - expected).max() <= 0.5
 
 
-def test_several_processes_give_the_same_archive(published_hq, tmp_path):
-    made = hq_set(published_hq)
+def test_several_processes_give_the_same_archive(tmp_path):
+    published.ffhq(tmp_path, [noise(n, 128) for n in range(4)], "thumbnails128x128")
+    few = dataset("ffhq", tmp_path, pictures=4, train_pictures=3, version="thumbnails128x128")
     for workers in (1, 2):
-        build(made, tmp_path / f"{workers}.zip", SIZE, SEED, SHARES, workers)
+        build(few, tmp_path / f"{workers}.zip", SIZE, SEED, SHARES, workers)
     assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
-    index = FaceArchive(tmp_path / "1.zip").index
-    assert index["attribute.Male"].dtype == bool
-    assert len(index) == 5
 
 
 @pytest.mark.parametrize(("name", "folder", "archive", "changes"), [
