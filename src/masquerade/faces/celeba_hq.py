@@ -34,7 +34,6 @@ class CelebAHQ(PublishedDataset):
     """
 
     title = "CelebA-HQ"
-    aligned_side = 1024
 
     class Params(Settings):
         path: str
@@ -54,6 +53,10 @@ class CelebAHQ(PublishedDataset):
         """Read the parsing masks of CelebAMask-HQ; the parser is trained or judged on them."""
 
     params: Params
+
+    @property
+    def aligned_side(self) -> int:
+        return 1024
 
     def tree(self) -> FolderTree:
         path = first_existing(Path(self.params.path), [PICTURES, f"{TOP}/{PICTURES}", f"{TOP}.zip"])

@@ -172,8 +172,6 @@ class PublishedDataset(Dataset):
     """A dataset in the layout of its publishers. A subclass defines its files, its lists and its pictures."""
 
     labeled_by = ("dlib_face",)  # the 68 landmarks
-    aligned_side: int | None = None
-    """Side in pixels of pictures that the publishers aligned as FFHQ does; None for photographs, aligned here."""
 
     @abstractmethod
     def picture_folders(self) -> list[str]:
@@ -186,6 +184,11 @@ class PublishedDataset(Dataset):
     def tree(self) -> FolderTree:
         """The files of the pictures. Raises DatasetError if something is missing; it must be fast."""
         return FolderTree(first_existing(Path(self.params.path), self.picture_folders()[:1]).parent)
+
+    @property
+    def aligned_side(self) -> int | None:
+        """Side in pixels of pictures that the publishers aligned as FFHQ does; None for photographs, aligned here."""
+        return None
 
     def lists(self) -> list[Path]:
         """The list files outside the archive of the tree. Raises DatasetError if one is missing."""
