@@ -1,24 +1,31 @@
 """External files: the registry, the lock, the checks of a file, and the messages to the user."""
 
+import bz2
 import hashlib
+import io
 import json
+import re
 import tarfile
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from masquerade import assets
 from masquerade.assets import checking, entries, fetching, installing, lock, packaged
 from masquerade.cli import doctor
+from masquerade.cli.assets import app
 from masquerade.core import discovery
 from masquerade.core.errors import AssetError, CheckpointError, ParameterError
 from masquerade.lineage import crate
 from masquerade.params import loading, overlays
-from toy_assets import BYTES, SHA256, archive, placed, put, remote, toy_registry
+from masquerade.params.blocks import PARAMS
 
 ROLES = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024",
@@ -29,9 +36,83 @@ ROLES = (
 )  # fmt: skip
 
 
+BYTES = b"weights of a network" * 1000
+SHA256 = hashlib.sha256(BYTES).hexdigest()
+
+
+def remote(**known):
+    return {"urls": (), "size": None, "sha256": None, "md5": None, "vouched": ""} | known
+
+
+def about(**known):
+    return {
+        "title": "a network", "source": "a test", "roughly": "", "license": "MIT", "terms": "", "steps": (),
+        "redistribution": "anybody", "papers": (),
+    } | known  # fmt: skip
+
+
+def weights(name="net.pt", archives=(), more=None, **known):
+    file = entries.File(name=name, **remote(**known))
+    return entries.Weights(**about(**(more or {})), file=file, archives=archives, layout="", loader="",
+                            preprocessing=None)  # fmt: skip
+
+
+def put(role: str, content: bytes = BYTES, name: str = "net.pt") -> Path:
+    file = Path("assets", role, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
+def given_file(content: bytes = BYTES, name: str = "download.pt") -> Path:
+    Path(name).write_bytes(content)
+    return Path(name)
+
+
+def placed(role: str, content: bytes = BYTES, name: str = "download.pt", rehearsal: bool = False) -> list[str]:
+    messages = []
+    installing.place(given_file(content, name), role, rehearsal, messages.append)
+    return messages
+
+
+def archive(kind: str, members: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(stream, "w") as made:
+            for name, content in members.items():
+                made.writestr(name, content)
+    elif kind == "bz2":
+        return bz2.compress(members[""])
+    else:
+        with tarfile.open(fileobj=stream, mode=kind) as made:
+            for name, content in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                made.addfile(info, io.BytesIO(content))
+    return stream.getvalue()
+
+
 @pytest.fixture
 def toys(monkeypatch, tmp_path):
-    return toy_registry(monkeypatch, tmp_path)
+    """A registry of a few roles in a separate repository, which is the working directory."""
+    (tmp_path / PARAMS).touch()  # a clone
+    tar = entries.Archive(name="net.tar", member="inside/net.pt", **remote())
+    pictures = (
+        entries.Folder(name="pictures", count=2, instead_of=("pictures.zip",)),
+        entries.Folder(name="more", count=None, instead_of=()),
+    )
+    lists = tuple(entries.File(name=name, **remote()) for name in ("list.txt", "pictures.zip"))
+    roles = {
+        "unknown": weights(archives=(tar,)),
+        "published": weights(size=len(BYTES), sha256=SHA256),
+        "by_md5": weights(md5=hashlib.md5(BYTES).hexdigest()),
+        "form": weights(more={"steps": ("Ask nicely.", "Place it.")}),
+        "people": entries.Dataset(**about(), files=lists, folders=pictures, within=("Anno",)),
+    }
+    monkeypatch.setattr(entries, "registry", lambda: roles)
+    monkeypatch.setattr(assets, "registry", lambda: roles)
+    monkeypatch.chdir(tmp_path)
+    return roles
 
 
 def test_the_registry_has_every_role_of_the_papers():
@@ -311,3 +392,123 @@ def test_every_picture_of_a_folder_is_verified(toys):
     text = next(finding.text for finding in installing.verify("people") if finding.name == "pictures")
     assert "has 3 files, its publisher gives 2" in text
     assert assets.check_asset("people") == Path("assets/people")  # fast: it relies on `verify`
+
+
+def run(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exception is None or isinstance(done.exception, SystemExit | AssetError), done.exception
+    return done.exit_code, done.output + str(done.exception or "")
+
+
+def test_the_list_shows_every_state(toys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    placed("unknown")
+    put("by_md5")
+    put("published", b"cut")
+    code, output = run("list")
+    states = dict(re.findall(r"│ (\w+) .*│ (.*?) +│$", output, re.MULTILINE))
+    assert code == 0
+    assert states == {"unknown": "there", "published": "altered", "by_md5": "unrecorded", "form": "needs a form",
+                      "people": "missing"}  # fmt: skip
+
+
+def test_fetch_continues_after_a_failed_role_and_lists_the_files_that_exist(toys):
+    put("published")
+    code, output = run("fetch", "form", "published")
+    assert code == 1
+    assert "1. Ask nicely." in output
+    assert "published: there already" in output
+    put("published", BYTES[::-1])
+    code, output = run("fetch", "published")
+    assert (code, "altered" in output) == (1, True)
+
+
+def test_fetch_uses_the_archive_if_the_direct_file_is_wrong(toys, monkeypatch):
+    """The file has two sources: an address with a wrong file, then the archive with the right one."""
+    packed = archive("w", {"inside/net.pt": BYTES})
+    served = {"https://one": b"something else", "https://two": packed}
+    tar = entries.Archive(name="net.tar", member="inside/net.pt",
+                           **remote(urls=("https://two",), sha256=hashlib.sha256(packed).hexdigest()))  # fmt: skip
+    toys["both"] = weights(archives=(tar,), urls=("https://one",), sha256=SHA256)
+    monkeypatch.setattr("masquerade.assets.fetching._persist", lambda url, part, *_: part.write_bytes(served[url]))
+    code, output = run("fetch", "both")
+    assert code == 0, output
+    assert assets.check_asset("both").read_bytes() == BYTES
+    assert lock.recorded("both", "net.pt").origin == "https://two"
+    assert sorted(path.name for path in Path("assets/both").iterdir() if path.suffix != ".lock") == ["net.pt"]
+
+
+def test_fetch_prints_the_steps_by_hand_if_every_address_of_a_file_is_dead_and_fetches_the_other_files(
+    toys, monkeypatch
+):
+    md5 = hashlib.md5(BYTES).hexdigest()
+    lists = (
+        entries.File(
+            name="people.txt", **remote(urls=("https://dead",), size=len(BYTES), md5=md5, vouched="a library")
+        ),
+        entries.File(name="pairs.txt", **remote(urls=("https://alive",), sha256=SHA256)),
+    )
+    toys["faces"] = entries.Dataset(**about(source="its makers"), files=lists, folders=(), within=())
+
+    def receive(url: str, part: Path, *_: object) -> None:
+        if url == "https://dead":
+            raise fetching.MirrorError("its name is not found")
+        part.write_bytes(BYTES)
+
+    monkeypatch.setattr(fetching, "_persist", receive)
+    code, output = run("fetch", "faces")
+    assert code == 1
+    assert "https://dead: its name is not found" in output
+    assert f"Get a copy of people.txt ({len(BYTES)} bytes, MD5 {md5}; source: a library)" in output
+    assert "Where it comes from: its makers." in output
+    assert "`masquerade assets place people.txt faces` checks it and puts it into assets/faces/people.txt." in output
+    assert Path("assets/faces/pairs.txt").read_bytes() == BYTES
+    given_file(BYTES, "people.txt")
+    assert run("place", "people.txt", "faces")[0] == 0
+    assert run("fetch", "faces")[0] == 0
+
+
+def test_two_processes_do_not_fetch_the_same_file(toys):
+    Path("assets/unknown").mkdir(parents=True)
+    with FileLock("assets/unknown/.fetch.lock"):
+        code, output = run("fetch", "unknown")
+    assert (code, "Another process is fetching 'unknown'" in output) == (1, True)
+
+
+def test_verify_checks_existing_files_and_fails_if_a_named_role_is_missing(toys):
+    assert run("verify") == (
+        0,
+        "Nothing lies in assets yet: `masquerade assets list`, `masquerade assets fetch ROLE`.\n",
+    )
+    placed("unknown")
+    code, output = run("verify")
+    assert code == 0
+    assert "ok" in output
+    assert run("verify", "form")[0] == 1
+    put("unknown", BYTES[::-1])
+    code, output = run("verify")
+    assert code == 1
+    assert "altered" in output
+
+
+def test_place_advises_to_commit_the_lock(toys):
+    code, output = run("place", str(given_file()), "unknown")
+    assert code == 0
+    assert "Commit assets.lock.yaml" in output
+    code, output = run("place", ".", "people")
+    assert "A folder of pictures is moved or linked" in output
+    code, output = run("place", str(given_file()), "people")
+    assert "no file of 'people'. Its files: list.txt, pictures.zip" in output
+
+
+def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):
+    parameters = loading.load(Path(assets.__file__).parents[3], "mini")
+    assert list(doctor.check_assets(Path(), parameters)) == [], "mini needs no external file"
+    knobs = parameters.backbones["parsing"].model_copy(update={"published": "asset:unknown"})
+    parameters.backbones["parsing"] = knobs
+    monkeypatch.setattr(discovery.load("judges", "mtcnn"), "assets", ("published", "form"), raising=False)
+    monkeypatch.setattr(assets, "registry", lambda: toys)
+    put("published")
+    (check,) = doctor.check_assets(Path(), parameters)
+    assert (check.ok, check.state) == (False, "1 of 3 (without unknown, form)")
+    assert "fetch unknown" in check.remedy
