@@ -31,6 +31,8 @@ class Record:
     ``split`` (train, validation or test). The row of a refusal also has ``status='refused'`` and ``reason``.
     Optional: ``landmarks`` (136 floats x0, y0, x1, ... in pixels, iBUG order), ``caption``, ``pose.yaw``,
     ``pose.pitch``, ``pose.roll`` (degrees) and ``attribute.<name>`` (bool, or float for ``attribute.age``, in years).
+    For example: ``{"id": "hq-train-0000-01", "identity": "hq-train-0000", "split": "train", "pose.yaw": -3.2,
+    "landmarks": [14.1, 30.6, ...], "caption": "A young woman, smiling.", "attribute.Male": False, ...}``.
     ``detailed``: the same face at `DETAIL` pixels, uint8 (DETAIL, DETAIL, 3), for a judge that compares photographs; no
     archive holds it.
     """
