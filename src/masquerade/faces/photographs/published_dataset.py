@@ -158,8 +158,9 @@ def check_files(files: Mapping[str, int], expected: Collection[str], folder: obj
 class ListedPicture:
     """One picture of a set before it is read: its file, and what the lists state of it.
 
-    ``row``: its row of the index, such as ``{"id": "lfw-Ann_Lee-0001", "identity": "Ann_Lee", "split": "test", "fold": 4,
-    "pairs": ["lfw-Ann_Lee-0002"]}``. ``near``: a point (x, y) of the face in pixels, or None for the face in the middle.
+    ``row``: its row of the index, such as ``{"id": "lfw-Ann_Lee-0001", "identity": "Ann_Lee", "split": "test",
+    "fold": 4, "pairs": ["lfw-Ann_Lee-0002"]}``. ``near``: a point (x, y) of the face in pixels, or None for the face in
+    the middle.
     ``parts``: (class, file) of the parts of its parsing mask.
     """
 
