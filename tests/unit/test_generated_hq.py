@@ -80,7 +80,7 @@ def test_each_row_has_landmarks_inside_the_picture_a_pose_attributes_and_a_capti
 def test_an_interrupted_drawing_goes_on_in_several_processes_and_gives_the_same_faces(drawn, block, tmp_path):
     interrupted = dataset(block)
     interrupted.parts_folder = tmp_path
-    first = interrupted.records(256, SEED, 1)
+    first = interrupted.records(256, SEED, 2)
     next(first)
     first.close()
     parts = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.zip")}
