@@ -155,14 +155,13 @@ class TestNames:
         portrait().rotate(3).save(pictures / os.fsdecode(b"one\xfd.jpg"), quality=95)
         program = [sys.executable, "-c", "from masquerade.cli.main import main; main()"]
         options = ["--method", "gaussian_noise", "--seed", "1", "--input", pictures, "--output", output, "--root", root]
-        for terminal in ("utf-8:strict", "ascii:strict"):
-            ended = subprocess.run(
-                [*program, "anonymize", *options, "--photographs", "--overwrite"], capture_output=True, check=False,
-                env=os.environ | {"PYTHONIOENCODING": terminal},
-            )  # fmt: skip
-            assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False)
-            assert len(written(output)) == 5
-            assert b"out" in ended.stdout
+        ended = subprocess.run(
+            [*program, "anonymize", *options, "--photographs"], capture_output=True, check=False,
+            env=os.environ | {"PYTHONIOENCODING": "ascii:strict"},
+        )  # fmt: skip
+        assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False)
+        assert len(written(output)) == 5
+        assert b"out" in ended.stdout
 
     def test_a_tilde_is_the_home_folder_in_python(self, root, pictures, tmp_path, monkeypatch, key):
         monkeypatch.setenv("HOME", str(tmp_path))

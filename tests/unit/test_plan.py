@@ -1,6 +1,7 @@
 """The plan: it counts what the graph has, and its hours are measurements alone."""
 
 import json
+from importlib import import_module
 
 import pytest
 
@@ -93,3 +94,19 @@ def test_the_command_prints_the_table_and_plain_numbers(root, capsys):
     text = capsys.readouterr().out
     assert "never measured" in text
     assert all(f"{row['rule']} {row['name']}".strip() in text for row in printed["work"])
+
+
+def test_the_plan_reads_the_page_that_the_benchmark_writes(root, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(root / "benchmarks")
+    gpu, pages = import_module("gpu"), import_module("pages")
+    row = {"step": "anonymize", "what": "falco", "scale": "paper_1024", "mode": "fast", "seconds": 2.0, "memory": 2**31}
+    other = {"step": "anonymize", "what": "falco, 1 side by side", "seconds": 3.0}
+    (tmp_path / gpu.ROWS).write_text("".join(f"{json.dumps(measured)}\n" for measured in (row, other)))
+    (tmp_path / "benchmarks").mkdir()
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(gpu.torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(gpu.torch.cuda, "get_device_name", lambda: "NVIDIA H100 80GB HBM3")
+    gpu.page(tmp_path)
+    expected = {("anonymize", "falco", "paper_1024", "fast"): 2.0}
+    assert plan.read_measurements(tmp_path) == ("NVIDIA H100 80GB HBM3", expected)
+    assert "| anonymize | falco | paper_1024 | fast | 2 | 2 |  |" in (tmp_path / plan.PAGE).read_text()
