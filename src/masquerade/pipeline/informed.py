@@ -1,6 +1,9 @@
 """Attacks one anonymized set with attackers who know the method, and writes what each of them answered.
 
-One row of the result is one probe of one attack. Metrics are computed from these rows (metrics/attacks.py).
+One row of the result is one probe of one attack. Metrics are computed from these rows (metrics/attacks.py):
+
+    attacker  asks    recognizer  trial  group   id    rank  distance  threshold  people
+    adapted   naming  adapted     0      tested  p3_0  1.0   0.41      0.62       24
 """
 
 import hashlib

@@ -4,7 +4,11 @@ An attempt is a picture with a name: ``recovered`` (from the anonymized picture 
 (with another key), ``near.<what>`` (with an almost right key), ``saved`` and ``saved_wrong`` (from the representation
 that could be kept), ``pasted`` (on the background of the ORIGINAL, as in a published evaluation), ``key`` (anonymized
 again, all faces with ONE other key), ``view.<name>`` (other pictures for a figure). ``number`` counts the pictures of
-one name. Except in ``key``, every face has a key of its own.
+one name. Except in ``key``, every face has a key of its own. Rows of the index:
+
+    id                  source_id  attempt    number  status   reason
+    p3_0.recovered.0    p3_0       recovered  0       ok
+    p3_0.wrong.1        p3_0       wrong      1       ok
 """
 
 from collections.abc import Callable, Iterator, Sequence
