@@ -56,10 +56,8 @@ def test_a_mistake_is_refused_with_its_key_its_file_and_the_nearest_name(reposit
 
 @pytest.mark.parametrize(("config", "error"), [
     ({"sclae": "tiny"}, r"--config or --configfile: unknown parameter 'sclae'. Did you mean 'scale'\?"),
-    ({"image": {"sise": 32}}, r"--config or --configfile: unknown parameter 'image.sise'. Did you mean 'size'\?"),
     ({"image": 32}, r"--config or --configfile: 'image' is 32"),
     ({"scale": "tyni"}, r"there is no scale 'tyni'. Did you mean 'tiny'\? Known: evening, mini, paper, "),
-    ({"scale": ["tiny"]}, r"there is no scale"),
     ({"methods": {"no_such": None}}, r"--config or --configfile: 'methods.no_such' is null"),
 ])  # fmt: skip
 def test_a_mistake_in_the_configuration_of_snakemake_is_refused_with_the_nearest_key(root, config, error):
@@ -311,20 +309,18 @@ def test_warning_for_a_hidden_change_names_the_file_and_the_command():
     overlays.check_hidden_changes(BASE, {**BASE, "losses": {"identity": 7.0, "pixels": 1.0}}, OVER, "scales/tiny.yaml")
 
 
-SCALARS = {
-    "010": 10, "0777": 777, "08": 8, "0o17": 15, "0x1f": 31, "1_000": 1000, "24:00:00": "24:00:00", "1:30": "1:30",
-    "no": "no", "on": "on", "1e-05": 1e-05, "1e5": 100000.0, ".5": 0.5, "true": True, "~": None, "1.0.0": "1.0.0",
-}  # fmt: skip
-"""Text in a YAML file -> its value by YAML 1.2. YAML 1.1, which PyYAML reads, gives many of them another one."""
+SCALARS = ["010", "0777", "08", "0o17", "0x1f", "1_000", "24:00:00", "1:30", "no", "on", "1e-05", "1e5", ".5", "true"]
+"""Texts of which YAML 1.1, which PyYAML reads, gives many another value than YAML 1.2, which DVC reads."""
 
 
-@pytest.mark.parametrize("text", SCALARS)
-def test_a_value_is_the_one_of_yaml_1_2(text):
-    value = overlays.parse_yaml(f"knob: {text}", "params.yaml")["knob"]
-    assert (value, type(value)) == (SCALARS[text], type(SCALARS[text]))
+def test_a_number_and_a_word_have_their_values_of_yaml_1_2():
+    assert overlays.parse_yaml("a: 010\nb: no\nc: 1_000", "params.yaml") == {"a": 10, "b": "no", "c": 1000}
 
 
-@given(st.text(st.characters(codec="utf-8"), max_size=12) | st.from_regex(r"[-+.:_0-9oxeabn]{1,9}", fullmatch=True))
+texts = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(SCALARS)
+
+
+@given(texts | st.from_regex(r"[-+.:_0-9oxeabn]{1,9}", fullmatch=True))
 def test_any_text_is_read_as_dvc_reads_it(text):
     from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
 
@@ -340,7 +336,7 @@ def test_any_text_is_read_as_dvc_reads_it(text):
         assert ours is None
 
 
-@given(st.dictionaries(st.text(), st.text() | st.sampled_from([*SCALARS]) | st.floats(allow_nan=False) | st.none()))
+@given(st.dictionaries(st.text(), st.text() | st.sampled_from(SCALARS) | st.floats(allow_nan=False) | st.none()))
 def test_what_is_written_is_read_as_the_same_values_by_both_engines(tree):
     from dvc.utils.serialize import parse_yaml
 
