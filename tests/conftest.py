@@ -41,7 +41,7 @@ def shared_folder(tmp_path_factory, worker_id) -> Path:
 def once(shared_folder) -> Callable[[str, Callable[[Path], object]], Path]:
     """A function of a name and another function. One process fills the folder of that name, the others wait for it."""
 
-    def made(name: str, fill: Callable[[Path], object]) -> Path:
+    def fill_once(name: str, fill: Callable[[Path], object]) -> Path:
         folder, done = shared_folder / name, shared_folder / f"{name}.done"
         with FileLock(f"{folder}.lock"):
             if not done.is_file():
@@ -50,7 +50,7 @@ def once(shared_folder) -> Callable[[str, Callable[[Path], object]], Path]:
                 done.touch()
         return folder
 
-    return made
+    return fill_once
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from masquerade.lineage.address import ResolvedAddress, resolve
 from masquerade.lineage.history import read_working_copy
 from masquerade.lineage.records import Records
 
-KEPT = ("data/tiny", "checkpoints/tiny", "results/tiny")
+BUILT_FOLDERS = ("data/tiny", "checkpoints/tiny", "results/tiny")
 """The folders of the built files."""
 NEVER_CHANGED = ("weights", ".git/objects", ".dvc/cache", "mlruns")
 """Folders whose files are replaced and never written to: copies of a working copy share them."""
@@ -32,10 +32,10 @@ class Repository:
     def __init__(self, path: Path, environment: Mapping[str, str] = os.environ):
         self.path = path
         removed = ("MASQUERADE_BUILD", "MLFLOW_TRACKING_URI", "DVC_STAGE", "PYTHONDONTWRITEBYTECODE")
-        kept = {key: value for key, value in environment.items() if key not in removed}
+        inherited = {key: value for key, value in environment.items() if key not in removed}
         # this working copy's own sources, not the installed ones
-        self.environment = kept | {
-            "PATH": f"{programs.BIN}{os.pathsep}{kept['PATH']}",
+        self.environment = inherited | {
+            "PATH": f"{programs.BIN}{os.pathsep}{inherited['PATH']}",
             "PYTHONPATH": str(path / "src"),
             "GIT_CONFIG_GLOBAL": os.devnull,
         }

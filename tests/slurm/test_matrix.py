@@ -63,8 +63,8 @@ def test_every_run_has_its_slurm_job_and_submitted_ones_their_log(built_once, cl
     ).fetchall()
     assert untagged == []
     assert tagged == {job["JobIDRaw"] for job in cluster.jobs_of(built_once.path)}
-    kept = list((built_once.path / "mlruns").rglob("*_log.err"))
-    assert len(kept) == len(launched(built_once))
+    submitted_logs = list((built_once.path / "mlruns").rglob("*_log.err"))
+    assert len(submitted_logs) == len(launched(built_once))
 
 
 def test_cells_of_a_method_share_a_submission(built_once, cluster):

@@ -92,16 +92,16 @@ def test_a_placed_dataset_is_rebuilt_only_when_its_files_change_and_its_faces_le
     repository.build(ARCHIVE, CELL)
     repository.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     clone = pushed(repository, tmp_path / "kept")
-    kept = {hashlib.md5((repository.path / name).read_bytes()).hexdigest() for name in (ARCHIVE, CELL)}
-    assert not kept & in_remote(tmp_path), "the faces of real people stay"
-    assert not kept & {hashlib.md5(content).hexdigest() for content in repository.files(".dvc/cache").values()}
+    face_hashes = {hashlib.md5((repository.path / name).read_bytes()).hexdigest() for name in (ARCHIVE, CELL)}
+    assert not face_hashes & in_remote(tmp_path), "the faces of real people stay"
+    assert not face_hashes & {hashlib.md5(content).hexdigest() for content in repository.files(".dvc/cache").values()}
     assert not (clone.path / ARCHIVE).exists()
     assert (repository.path / ARCHIVE).is_file()
     assert list((repository.path / "mlruns").rglob("*.png")) == [], "MLflow shows no face of them"
     repository.edit_params(lambda tree: tree.update(share_originals=["celeba_hq"]))
     assert up_to_date in repository.snakemake("--dry-run", ARCHIVE, CELL), "the word makes nothing out of date"
     clone = pushed(repository, tmp_path / "clone")
-    assert kept <= in_remote(tmp_path)
+    assert face_hashes <= in_remote(tmp_path)
     assert not (clone.path / "assets").exists(), "the photographs are no part of the build"
     assert up_to_date in clone.snakemake("--dry-run", ARCHIVE)
     assert (clone.path / ARCHIVE).read_bytes() == (repository.path / ARCHIVE).read_bytes()
@@ -116,16 +116,16 @@ TITLE = "DeepPrivacy, official program"
 
 
 def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(built, tmp_path):
-    faces, theirs = tmp_path / "faces", tmp_path / "theirs"
+    faces, program_output = tmp_path / "faces", tmp_path / "theirs"
     built.run("masquerade", "export-faces", str(faces), "--dataset", "synthetic_hq")
-    theirs.mkdir()
-    given = sorted(faces.iterdir())
-    for path in given[1:]:  # the program detected no face in the first
-        Image.fromarray(255 - np.asarray(Image.open(path))).save(theirs / path.name)
+    program_output.mkdir()
+    originals = sorted(faces.iterdir())
+    for path in originals[1:]:  # the program detected no face in the first
+        Image.fromarray(255 - np.asarray(Image.open(path))).save(program_output / path.name)
     command = (
         "masquerade",
         "import-method",
-        str(theirs),
+        str(program_output),
         "--name",
         "deepprivacy_official",
         "--title",
@@ -133,7 +133,7 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
         "--dataset",
         "synthetic_hq",
     )
-    assert f"- {given[0].stem}: no picture" in built.run(*command, "--source", SOURCE, fails=True)
+    assert f"- {originals[0].stem}: no picture" in built.run(*command, "--source", SOURCE, fails=True)
     built.run(*command, "--source", SOURCE, "--partial")
     expected = {f"{step}-synthetic_hq-deepprivacy_official-default-0" for step in ("imported", "measure", "evaluate")}
     out_of_date = built.out_of_date()
@@ -150,12 +150,12 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
     place = "synthetic_hq/deepprivacy_official/default/0.json"
     cell = json.loads((built.path / "results/tiny/metrics" / place).read_text())
     assert cell["statement"]["imported"] == f"sha256:{pictures.sha256(stored)}"
-    assert (cell["statement"]["faces"], cell["statement"]["refused"]) == (len(given), 1)
+    assert (cell["statement"]["faces"], cell["statement"]["refused"]) == (len(originals), 1)
     table = (built.path / "results/tiny/tables/falco/table1.md").read_text()
     assert "deepprivacy is not built yet" not in table
     assert f"imported = sha256:{pictures.sha256(stored)}, program = {SOURCE}" in table
     row = next(line for line in table.splitlines() if line.startswith(f"| {TITLE}"))
-    assert row.count(f"({len(given) - 1}/{len(given)})") >= 4  # over the faces that were not refused
+    assert row.count(f"({len(originals) - 1}/{len(originals)})") >= 4  # over the faces that were not refused
 
     built.commit("imported")
     built.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))

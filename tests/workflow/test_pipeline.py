@@ -48,11 +48,11 @@ def test_build_from_nothing_leaves_every_target(built_once):
 def test_no_anonymized_picture_is_an_original(built_once):
     folder = built_once.path / "data/tiny"
     originals = FaceArchive(folder / "faces/synthetic_hq.zip").load("test")
-    known = {picture.tobytes() for picture in originals.images}
+    original_pixels = {picture.tobytes() for picture in originals.images}
     for archive in sorted((folder / "anonymized/synthetic_hq").rglob("*.zip")):
         if "original" not in archive.parts:
             faces = FaceArchive(archive).load()
-            assert not any(picture.tobytes() in known for picture in faces.images), archive
+            assert not any(picture.tobytes() in original_pixels for picture in faces.images), archive
 
 
 def test_every_job_is_a_finished_run(built_once):

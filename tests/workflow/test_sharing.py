@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from repository import KEPT, Repository, follow
+from repository import BUILT_FOLDERS, Repository, follow
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 NUMBER = "identitydp/table1:identitydp/eps_6:psnr"
@@ -58,7 +58,7 @@ def test_the_whole_chain_of_a_number_is_in_a_clone_without_any_pull(shared, tmp_
     unpulled.run("dvc", "remote", "modify", "--local", "lab", "url", str(tmp_path / "nowhere"))
     for address in (NUMBER, "checkpoints/tiny/methods/fit/0.safetensors"):
         assert follow(unpulled, address)[1] == follow(shared, address)[1]
-    assert not unpulled.files(*KEPT)
+    assert not unpulled.files(*BUILT_FOLDERS)
 
 
 def test_after_clone_and_pull_everything_is_traced_and_intact(shared, clone):
@@ -74,9 +74,9 @@ def test_clone_and_pull_have_nothing_to_do(shared, clone):
     assert "Nothing to be done" in clone.snakemake("all")
     assert "up to date" in clone.run("dvc", "status")
     assert "up to date" in clone.run("dvc", "repro")
-    assert clone.files(*KEPT) == shared.files(*KEPT)
+    assert clone.files(*BUILT_FOLDERS) == shared.files(*BUILT_FOLDERS)
     assert clone.git("status", "--porcelain") == ""
-    assert any(path.endswith("tables/identitydp/table1.md") for path in clone.files(*KEPT))
+    assert any(path.endswith("tables/identitydp/table1.md") for path in clone.files(*BUILT_FOLDERS))
 
 
 def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path):
@@ -93,7 +93,7 @@ def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path)
     shown = {"table", "claims_table", "curves", "grid", "scores", "report"}
     assert {job.split("-")[0] for job in out_of_date - cells} == shown
     assert out_of_date == shared.out_of_date()
-    for path in clone.files(*KEPT, ".snakemake/metadata"):
+    for path in clone.files(*BUILT_FOLDERS, ".snakemake/metadata"):
         (clone.path / path).touch()
     assert clone.out_of_date() == out_of_date
     assert "--touch is not for this workflow: it would record old bytes" in clone.snakemake(
@@ -111,7 +111,7 @@ def test_files_are_pushed_to_s3_and_pulled_from_it(narrow, s3, tmp_path):
     narrow.git("clone", "--quiet", str(narrow.path), str(tmp_path / "clone"))
     clone = Repository(tmp_path / "clone", narrow.environment)
     clone.run("dvc", "pull", "results/tiny/tables/identitydp")
-    pulled, pushed = clone.files(*KEPT), narrow.files(*KEPT)
+    pulled, pushed = clone.files(*BUILT_FOLDERS), narrow.files(*BUILT_FOLDERS)
     assert sorted(pulled) == sorted(path for path in pushed if path.startswith("results/tiny/tables/identitydp/"))
     assert {path: pushed[path] for path in pulled} == pulled
     output = clone.run("masquerade", "records", "save", "--partial", fails=True)

@@ -52,8 +52,8 @@ def test_every_kind_of_number_is_traced_to_raw_data(built_once, address):
         assert bool(link.raw) == (not link.made_from), "only raw data is made from nothing"
         assert all(need > link.number for need in link.made_from)
         for path, recorded in link.files.items():
-            kind, _, known = recorded.partition(":")
-            assert hashlib.new(kind, (built_once.path / path).read_bytes()).hexdigest() == known, path
+            kind, _, file_hash = recorded.partition(":")
+            assert hashlib.new(kind, (built_once.path / path).read_bytes()).hexdigest() == file_hash, path
         if link.job:
             assert link.job.circumstances["commit"] == made_by
             assert len(link.job.code_sha256) == len(link.job.circumstances["environment"]["sha256"]) == 64
@@ -64,8 +64,8 @@ def test_every_kind_of_number_is_traced_to_raw_data(built_once, address):
     assert {link.raw for link in links} <= {"", "drawn by the code", "declared in the repository"}
     trained = [link.job for link in links if link.name == "method"]
     assert all(job.words["seed"] == "0" and f"methods.{job.words['method']}.params" in job.params for job in trained)
-    drawn = [link.job for link in links if link.name == "faces"]
-    assert all({"data_seed", f"datasets.{job.words['dataset']}"} <= job.params.keys() for job in drawn)
+    face_jobs = [link.job for link in links if link.name == "faces"]
+    assert all({"data_seed", f"datasets.{job.words['dataset']}"} <= job.params.keys() for job in face_jobs)
 
 
 def test_number_depends_on_its_own_cell_and_no_other(built_once):
@@ -151,11 +151,11 @@ def test_hand_edited_table_is_named(narrow):
 def test_checkpoint_of_other_parameters_is_found_even_with_correct_records(built):
     """The checkpoint has correct records and was committed, but it was trained with other parameters."""
     checkpoint, overlay = "checkpoints/tiny/methods/fit/0.safetensors", "scales/tiny.yaml"
-    kept = (built.path / overlay).read_text()
-    steps = yaml.safe_load(kept)["methods"]["fit"]["params"]["steps"]
+    overlay_text = (built.path / overlay).read_text()
+    steps = yaml.safe_load(overlay_text)["methods"]["fit"]["params"]["steps"]
     built.edit_params(lambda tree: tree["methods"]["fit"]["params"].update(steps=steps + 1), overlay)
     built.build(checkpoint)
-    (built.path / overlay).write_text(kept)
+    (built.path / overlay).write_text(overlay_text)
     built.run("masquerade", "records", "save", "--partial")
     first = verify(built.path).breaks[0]
     assert first.path == checkpoint
@@ -232,8 +232,8 @@ def test_run_is_exported_as_a_crate_that_holds_what_it_names(narrow):
         for item in files:
             assert item["license"]
             assert item["@id"] in inside
-            kind, _, known = item.get("identifier", "").partition(":")
-            assert not known or hashlib.new(kind, crate.read(item["@id"])).hexdigest() == known
+            kind, _, file_hash = item.get("identifier", "").partition(":")
+            assert not file_hash or hashlib.new(kind, crate.read(item["@id"])).hexdigest() == file_hash
     assert {
         "CITATION.cff",
         "LICENSE",

@@ -11,7 +11,7 @@ import pytest
 import programs
 from masquerade.lineage.records import Records
 from masquerade.pipeline import forked_job
-from repository import KEPT, Repository
+from repository import BUILT_FOLDERS, Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
 
@@ -40,12 +40,12 @@ def share(built: Repository) -> None:
 def test_finished_build_is_recorded_whole(built_once):
     assert "jobs recorded" in built_once.build_output
     assert "up to date" in built_once.run("dvc", "status")
-    assert Records.read("tiny", built_once.path).makers.keys() == built_once.files(*KEPT).keys()
+    assert Records.read("tiny", built_once.path).makers.keys() == built_once.files(*BUILT_FOLDERS).keys()
     assert built_once.git("status", "--porcelain") == ""
 
 
 def test_repro_makes_only_what_a_change_affects_and_checkout_restores_the_old_bytes(narrow):
-    before, runs = narrow.files(*KEPT), narrow.runs()
+    before, runs = narrow.files(*BUILT_FOLDERS), narrow.runs()
     source = narrow.path / "src/masquerade/methods/gaussian_noise.py"
     source.write_text(source.read_text() + "\n# a remark\n")
     narrow.run("dvc", "repro")
@@ -58,7 +58,7 @@ def test_repro_makes_only_what_a_change_affects_and_checkout_restores_the_old_by
     narrow.run(DVC, "repro")
     assert narrow.made_since(runs) == expected
     assert narrow.out_of_date() == set()
-    after = narrow.files(*KEPT)
+    after = narrow.files(*BUILT_FOLDERS)
     assert after != before
     narrow.commit("changed")
     for commit, files, affected in (("HEAD~1", before, expected), ("HEAD@{1}", after, set())):
@@ -66,7 +66,7 @@ def test_repro_makes_only_what_a_change_affects_and_checkout_restores_the_old_by
         if affected:
             assert narrow.files_out_of_date() == affected, "git alone leaves exactly the changed jobs to make"
         narrow.run("dvc", "checkout")
-        assert narrow.files(*KEPT) == files
+        assert narrow.files(*BUILT_FOLDERS) == files
         assert "Nothing to be done" in narrow.snakemake("all")
         assert "up to date" in narrow.run("dvc", "status")
         assert narrow.git("status", "--porcelain") == ""
@@ -95,12 +95,12 @@ def test_experiment_reruns_its_jobs_and_appears_in_every_comparison(narrow):
 
 
 def test_experiment_in_a_temporary_folder_makes_the_same_jobs_and_leaves_this_folder_alone(narrow):
-    before, runs = narrow.files(*KEPT), narrow.runs()
+    before, runs = narrow.files(*BUILT_FOLDERS), narrow.runs()
     narrow.edit_params(louder)
     expected = narrow.files_out_of_date()
     narrow.git("checkout", "params.yaml")
     narrow.run(DVC, "exp", "run", "--temp", "--name", "elsewhere", "--set-param", f"{NOISE}=10")
-    assert narrow.files(*KEPT) == before
+    assert narrow.files(*BUILT_FOLDERS) == before
     experiment = narrow.git("for-each-ref", "--format=%(objectname)", "refs/exps/**/elsewhere").strip()
     text = narrow.git("show", f"{experiment}:records/tiny.jsonl")
     recorded = {key: record.circumstances["run"] for key, record in Records.parse(text).jobs.items()}
@@ -131,7 +131,7 @@ def test_a_forged_file_is_made_again_here_and_by_those_who_pulled_it(narrow, tmp
 
 
 def test_a_killed_build_leaves_nothing_that_a_push_sends_as_whole(narrow, tmp_path):
-    before = narrow.files(*KEPT)
+    before = narrow.files(*BUILT_FOLDERS)
     share(narrow)
     narrow.edit_params(louder)
     narrow.commit("changed")
@@ -147,7 +147,7 @@ def test_a_killed_build_leaves_nothing_that_a_push_sends_as_whole(narrow, tmp_pa
     assert "Everything is up to date" in narrow.run("dvc", "push")
     clone = narrow.clone(tmp_path / "clone")
     assert NOISY in clone.files_out_of_date()
-    assert clone.files(*KEPT) == before
+    assert clone.files(*BUILT_FOLDERS) == before
     narrow.snakemake("--unlock")
     narrow.run("dvc", "checkout", "--force")
     assert narrow.files_out_of_date() == clone.files_out_of_date()
@@ -198,7 +198,7 @@ def test_an_unfinished_build_of_another_scale_is_shared_beside_the_first(narrow,
     assert "Nothing to be done" in clone.snakemake(archive)
     clone.edit("params.yaml", "scale: few", "scale: tiny")
     clone.run("dvc", "checkout", "build@tiny")
-    assert clone.files(*KEPT) == narrow.files(*KEPT)
+    assert clone.files(*BUILT_FOLDERS) == narrow.files(*BUILT_FOLDERS)
     assert (clone.path / archive).is_file()
     assert "Nothing to be done" in clone.snakemake("all")
 
