@@ -9,9 +9,13 @@ from masquerade.params.paths import Paths
 from masquerade.training import cards, checkpoints, pretrained
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+FILE = "checkpoints/tiny/{}.safetensors"
+PRETRAINED = ("backbones/generator", "backbones/recognizer_b", "methods/riddle/0", "methods/cao21/0")
+ABLATION = "ablations/ifadit/without_div/0"
+"""A network that is trained although that of its method is pretrained."""
 
 
-def test_exported_networks_replace_every_training_of_another_build(narrow):
+def test_exported_networks_replace_the_trainings_of_another_build(narrow):
     output = narrow.run("masquerade", "weights", "export")
     names = cards.list_names(narrow.path)
     assert {"generator", "recognizer_a", "attribute_classifier", "riddle", "cao21"} <= set(names)
@@ -27,14 +31,12 @@ def test_exported_networks_replace_every_training_of_another_build(narrow):
         edit.setdefault(room, {})[module] = {"published": f"weights:{name}"}
     narrow.edit_params(lambda tree: tree.update(overlays.overlay(tree, edit)), "scales/tiny.yaml")
     table = Paths("tiny").backbones_table
-    narrow.build("backbones", "train", table)
-    for name in ("backbones/generator", "backbones/recognizer_b", "methods/riddle/0", "methods/cao21/0"):
-        _, metadata = checkpoints.load_checkpoint(narrow.path / f"checkpoints/tiny/{name}.safetensors")
+    narrow.build(*map(FILE.format, (*PRETRAINED, ABLATION)), table)
+    for name in PRETRAINED:
+        _, metadata = checkpoints.load_checkpoint(narrow.path / FILE.format(name))
         card = cards.read_card(metadata[pretrained.PRETRAINED]["name"], narrow.path)
         assert metadata[pretrained.PRETRAINED]["sha256"] == card.sha256
-    _, ablation = checkpoints.load_checkpoint(
-        narrow.path / "checkpoints/tiny/ablations/ifadit/without_div/0.safetensors"
-    )
+    _, ablation = checkpoints.load_checkpoint(narrow.path / FILE.format(ABLATION))
     assert pretrained.PRETRAINED not in ablation
     report = json.loads((narrow.path / "checkpoints/tiny/backbones/generator.json").read_text())
     assert report["quality"] == cards.read_card("generator", narrow.path).quality
