@@ -144,7 +144,10 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
     other_tables = {"table-lreorg-table6", "table-cao21-table4", "table-ifadit-recovery"}  # other methods, recoveries
     assert not other_tables & out_of_date
 
-    built.edit_params(lambda tree: tree.update(papers=["falco"]))  # fewer tables to build
+    built.edit_params(lambda tree: tree.update(papers=["falco"]))  # one table to build
+    for path in (built.path / "reference/falco").iterdir():
+        if path.stem != "table1":
+            path.unlink()
     assert "jobs recorded" in built.snakemake("all")
     stored = built.path / "imported/tiny/synthetic_hq/deepprivacy_official/default.zip"
     place = "synthetic_hq/deepprivacy_official/default/0.json"
