@@ -61,12 +61,10 @@ def test_cancelled_job_fails_only_what_depends_on_it(trained, cluster):
     assert sorted(rules_of(again)) == ["backbone", "method"]
 
 
-@pytest.mark.parametrize("kind", ["training", "light"])
-def test_unknown_partition_is_named_before_any_job_runs(sources, tmp_path, kind):
-    repository = sources.copy(tmp_path / "repository")
-    repository.edit_params(lambda tree: tree["compute"][kind].update(partition="nope"))
-    output = repository.run("snakemake", "--profile", "slurm", "--", METHOD, fails=True)
-    assert f"compute.{kind}.partition is 'nope'. This cluster has: accidents, failing, main, urgent." in output
+def test_unknown_partition_is_named_before_any_job_runs(trained):
+    trained.edit_params(lambda tree: tree["compute"]["light"].update(partition="nope"))
+    output = trained.run("snakemake", "--profile", "slurm", "--", RECOGNIZER, fails=True)
+    assert "compute.light.partition is 'nope'. This cluster has: accidents, failing, main, urgent." in output
     assert "Finished jobid" not in output
 
 
