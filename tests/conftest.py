@@ -13,8 +13,8 @@ from masquerade.params import loading, parameters
 from repository import Repository
 
 ROOT = Path(__file__).parent.parent
-# A hook of git that runs the tests sets GIT_VARIABLES, and tests make repositories of their own. With the last variable a
-# fork server would be of another Python than the jobs of a repository, and each job would import its libraries.
+# A hook of git that runs the tests sets GIT_VARIABLES, and tests make repositories of their own. With the last variable
+# a fork server would be of another Python than the jobs of a repository, and each job would import its libraries.
 for name in (*fingerprints.GIT_VARIABLES, "PYTHONDONTWRITEBYTECODE"):
     os.environ.pop(name, None)
 gc.set_threshold(100_000, 50, 100)  # searching what is imported for garbage takes a tenth of the time of the tests
