@@ -160,10 +160,6 @@ def test_declared_attributes_agree(name):
         assert cls.restores or "recognizers" in own, "what it learned must be used"
 
 
-def test_some_attacker_is_a_control():
-    assert any(discovery.load("attackers", name).control for name in ATTACKERS)
-
-
 @pytest.mark.parametrize("name", ATTACKERS)
 def test_every_recognizer_answers_every_picture(bench, answers, name):
     cls, test = discovery.load("attackers", name), bench.originals.select("test")

@@ -1,6 +1,7 @@
 """Every metric on the same synthetic measurements: controls bracket the methods, and refused faces count."""
 
 import math
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -67,14 +68,10 @@ def annotations(count):
     }
 
 
-def annotated(original):
-    return original.assign(**{f"attribute.{name}": known for name, known in annotations(len(original)).items()})
-
-
-def attempts(derived, embeddings, noise):
-    """One further key for each face; the distance from the first grows with ``noise``."""
-    draw = np.random.default_rng(5)
-    others = unit(embeddings + noise * draw.normal(size=embeddings.shape))
+def attempts(derived, noise):
+    """One further key for each face; the distance from the first grows with ``noise``. Refused faces have none."""
+    first = np.stack(derived["dlib_face.embedding"])
+    others = unit(first + noise * np.random.default_rng(5).normal(size=first.shape))
     return derived.assign(attempt="key", number=0, **{"dlib_face.embedding": list(others)})
 
 
@@ -171,108 +168,97 @@ def unit(values):
     return values / np.linalg.norm(values, axis=1, keepdims=True)
 
 
+JUDGES = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender", "attribute_classifier")
+
+
 @pytest.fixture(scope="module")
-def sets():
+def cell():
+    """The evidence of a set, made once, from the size of the change (0, 0.2 or 0.9) and the rows of refused faces."""
     draw = np.random.default_rng(0)
     people = np.repeat(draw.normal(size=(PEOPLE, 16)), PICTURES, axis=0)
-    original = unit(people + 0.1 * draw.normal(size=people.shape))
-    mild = unit(original + 0.15 * draw.normal(size=people.shape))
-    strong = unit(draw.normal(size=people.shape))
-    return original, mild, strong
+    unprotected = unit(people + 0.1 * draw.normal(size=people.shape))
+    mild = unit(unprotected + 0.15 * draw.normal(size=people.shape))
+    embeddings = {0.0: unprotected, 0.2: mild, 0.9: unit(draw.normal(size=people.shape))}
+    original = measurements(unprotected.copy(), 0.0)
+    known = {f"attribute.{name}": values for name, values in annotations(len(original)).items()}
+
+    @cache
+    def make(noise, refused=()):
+        derived = measurements(embeddings[noise].copy(), noise, refused)
+        return Evidence(
+            original.assign(**known), derived, original, JUDGES, target=original, size=64,
+            attributes=predictions(derived), recoveries=attempts(derived, noise),
+            keys_attacked=keys_attacked(original, derived), attack_results=attacked(original, derived),
+            downstream_utility=downstream_utility(derived),
+        )  # fmt: skip
+
+    return make
 
 
-def compute(name, tiny, derived, original, keys=None):
-    block = tiny.metrics[name]
-    metric = discovery.load("metrics", name)(block)
-    judges = tuple(dict.fromkeys(column.split(".")[0] for column in derived if "." in column))
-    about = {"target": original, "attributes": predictions(derived), "recoveries": keys, "size": 64}
-    about |= {"keys_attacked": keys_attacked(original, derived)}
-    about |= {"attack_results": attacked(original, derived), "downstream_utility": downstream_utility(derived)}
-    evidence = Evidence(annotated(original), derived, original, judges, **about)
-    values = evaluation.evaluate({name: metric}, evidence)
-    return metric, values[name]
+@pytest.fixture(params=METRICS)
+def metric(request, tiny):
+    return discovery.load("metrics", request.param)(tiny.metrics[request.param])
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_controls_bracket_the_methods(tiny, sets, name):
-    """A larger change moves the value further from that of the originals, in the metric's direction."""
-    original = measurements(sets[0].copy(), 0.0)
+def compute(metric, evidence):
+    return evaluation.evaluate({metric.name: metric}, evidence)[metric.name]
+
+
+SET_ALONE = "people_similarity"
+"""It is computed from the set alone, without the originals."""
+GROWS = {"identity_distance", "identity_l1", "key_angle", "protection_success_rate", "protection_success_rate_at_far",
+         "attack_equal_error_rate", "poisoning_protection_rate"}  # fmt: skip
+"""Higher is better for privacy, so a larger change has a larger value."""
+FALLS = {"true_acceptance_rate", "re_identification_rate", "rank1_identification_rate", "identity_similarity",
+         "key_similarity", "key_attack_rate", "linkage_auc", "attack_held_out_rate", "attack_rank1_rate",
+         "attack_rank5_rate", "attack_true_acceptance_rate", "restored_psnr", "restored_ssim",
+         "restored_similarity"}  # fmt: skip
+"""Lower is better for privacy, and originals are recognized most."""
+
+
+def test_controls_bracket_the_methods(metric, cell):
+    """A larger change moves the value further from that of the originals, in the metric's direction; twice alike."""
     values = []
-    for embeddings, noise in zip(sets, (0.0, 0.2, 0.9), strict=True):
-        derived = measurements(embeddings.copy(), noise)
-        metric, results = compute(name, tiny, derived, original, attempts(derived, embeddings, noise))
+    for noise in (0.0, 0.2, 0.9):
+        results = compute(metric, cell(noise))
         assert results, "a metric must have values for a set that every judge measured"
+        assert results == compute(metric, cell(noise))
         values.append(next(iter(results.values()))["value"])
     first = values[0] if values[0] is not None else math.inf  # PSNR of identical pictures
-    if name == "people_similarity":  # computed from the set alone, without the originals
+    if metric.name == SET_ALONE:
         assert all(-1 <= value <= 1 for value in values)
         return
-    privacy = {"identity_distance", "identity_l1", "key_angle", "protection_success_rate"}
-    privacy |= {"protection_success_rate_at_far", "attack_equal_error_rate", "poisoning_protection_rate"}
-    more_is_further = metric.direction == "lower" or name in privacy
-    recognized = {"true_acceptance_rate", "re_identification_rate", "rank1_identification_rate"}
-    recognized |= {"identity_similarity", "key_similarity", "key_attack_rate", "linkage_auc"}
-    recognized |= {"attack_held_out_rate", "attack_rank1_rate", "attack_rank5_rate"}
-    recognized |= {"attack_true_acceptance_rate", "restored_psnr", "restored_ssim", "restored_similarity"}
-    if name in recognized:  # lower is better for privacy, and originals are recognized most
-        more_is_further = False
+    grows = metric.name in GROWS or (metric.direction == "lower" and metric.name not in FALLS)
     ordered = (first, *values[1:])
-    assert ordered == tuple(sorted(ordered, reverse=not more_is_further)), ordered
+    assert ordered == tuple(sorted(ordered, reverse=not grows)), ordered
     assert ordered[0] != ordered[2]
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_refused_faces_are_in_the_denominator_and_not_in_the_value(tiny, sets, name):
-    original = measurements(sets[0].copy(), 0.0)
-    every = measurements(sets[1].copy(), 0.2)
-    keys = attempts(every, sets[1], 0.2)
-    whole = compute(name, tiny, every, original, keys)[1]
-    derived = measurements(sets[1].copy(), 0.2, refused=(0, 1, 2))
-    keys["dlib_face.embedding"] = [  # a refused face has no attempts either
-        np.full_like(other, np.nan) if np.isnan(own).any() else other
-        for own, other in zip(derived["dlib_face.embedding"], keys["dlib_face.embedding"], strict=True)
-    ]
-    cut = compute(name, tiny, derived, original, keys)[1]
+def test_refused_faces_are_in_the_denominator_and_not_in_the_value(metric, cell):
+    whole, cut = compute(metric, cell(0.2)), compute(metric, cell(0.2, (0, 1, 2)))
     assert {judge for judge, value in whole.items() if value["over"]}
     for judge, value in cut.items():
         assert value["of"] == whole[judge]["of"]
         assert value["over"] < whole[judge]["over"] or whole[judge]["over"] == 0  # an attribute without labels
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_set_of_refused_faces_has_no_value(tiny, sets, name):
-    original = measurements(sets[0].copy(), 0.0)
-    _, results = compute(name, tiny, measurements(sets[1].copy(), 0.2, refused=range(PEOPLE * PICTURES)), original)
-    for value in results.values():
-        assert value["value"] is None
-        assert value["over"] == 0
+def test_set_of_refused_faces_has_no_value(metric, cell):
+    for value in compute(metric, cell(0.2, tuple(range(PEOPLE * PICTURES)))).values():
+        assert (value["value"], value["over"]) == (None, 0)
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_metric_is_repeatable(tiny, sets, name):
-    original = measurements(sets[0].copy(), 0.0)
-    derived = measurements(sets[1].copy(), 0.2)
-    keys = attempts(derived, sets[1], 0.2)
-    assert compute(name, tiny, derived, original, keys)[1] == compute(name, tiny, derived, original, keys)[1]
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_attempts_are_evaluated_like_an_anonymized_set(tiny, sets, name):
+def test_attempts_are_evaluated_like_an_anonymized_set(metric, cell):
     """Recovered pictures of some faces, two keys each and in any order, are compared with their originals."""
-    original, derived = measurements(sets[0].copy(), 0.0), measurements(sets[2].copy(), 0.9)
-    some = measurements(sets[1].copy(), 0.2).iloc[::-2]
+    original, derived, some = cell(0.9).calibration, cell(0.9).derived, cell(0.2).derived.iloc[::-2]
     tried = pd.concat([some.assign(attempt="wrong", number=number) for number in (0, 1)], ignore_index=True)
-    metric = discovery.load("metrics", name)(tiny.metrics[name])
-    judges = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender", "attribute_classifier")
-    evidence = Evidence(original, derived, original, judges, target=original, recoveries=tried, size=64)
-    results = evaluation.evaluate_attempts({name: metric}, evidence)
+    whole = Evidence(original, derived, original, JUDGES, target=original, recoveries=tried, size=64)
+    results = evaluation.evaluate_attempts({metric.name: metric}, whole)
     assert list(results) == ["anonymized", "wrong"]
-    assert all(list(values) == [name] * metric.repeats for values in results.values())
+    assert all(list(values) == [metric.name] * metric.repeats for values in results.values())
     paired = original.set_index("id").loc[some["source_id"]].reset_index()
-    alone = Evidence(paired, some.reset_index(drop=True), original, judges, target=original, size=64)
-    values = evaluation.evaluate({name: metric}, alone)[name]
-    for judge, value in results["wrong"].get(name, {}).items():
-        if not name.startswith("key_"):  # one picture of each face has no such value
-            few = 0.05 if name.startswith("frechet") else 1e-6  # its covariances divide by N - 1
+    values = compute(metric, Evidence(paired, some.reset_index(drop=True), original, JUDGES, target=original, size=64))
+    for judge, value in results["wrong"].get(metric.name, {}).items():
+        if not metric.name.startswith("key_"):  # one picture of each face has no such value
+            few = 0.05 if metric.name.startswith("frechet") else 1e-6  # its covariances divide by N - 1
             assert value["value"] == pytest.approx(values[judge]["value"], rel=few)
             assert value["of"] == 2 * values[judge]["of"]

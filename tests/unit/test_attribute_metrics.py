@@ -15,7 +15,7 @@ from masquerade.core import discovery
 from masquerade.core.errors import ProtocolError
 from masquerade.metrics import Evidence
 from masquerade.pipeline import evaluation
-from metric_evidence import compute, evidence, table
+from metric_evidence import compute, table
 
 
 def attributes(labels, **columns):
@@ -59,11 +59,6 @@ def test_balanced_accuracy_leaves_out_attributes_that_do_not_vary():
     assert math.isnan(accuracies["outer.balanced"].value)
 
 
-def test_constant_prediction_has_a_high_accuracy_and_a_low_balanced_one():
-    accuracies = accuracy(attributes("annotated", Bald=[(1, 0.1)] + [(0, 0.1)] * 9))
-    assert (accuracies["Bald"].value, accuracies["outer.balanced"].value) == (0.9, 0.5)
-
-
 def test_pseudo_labels_have_their_own_values_and_an_agreement_with_annotations():
     pseudo = attributes("pseudo_b", Male=[(1, 0.9), (0, 0.9), (0, 0.1), (0, 0.1)])
     accuracies = accuracy(KNOWN_FRAME, pseudo)
@@ -76,11 +71,6 @@ def test_attribute_that_is_not_labeled_has_a_reason():
     assert math.isnan(accuracies["Sideburns"].value)
     assert accuracies["Sideburns"].note == "these faces have no such label"
     assert (accuracies["Sideburns"].over, accuracies["Sideburns"].of) == (0, 4)
-
-
-def test_cell_without_a_classifier_has_no_attribute_accuracy():
-    same = table(["a"])
-    assert compute("attribute_accuracy", evidence(same, same)) == {}
 
 
 def test_predictions_are_read_and_a_bad_file_is_named(tmp_path):
@@ -185,13 +175,6 @@ def test_without_annotations_the_prediction_on_the_original_counts():
     assert values["c.gender"].value == 1 - values["c.gender.changed"].value
     assert (values["c.color"].value, values["c.color"].over) == (1.0, 4)
     assert "has no annotations" in values["c"].note
-
-
-def test_a_keyword_that_is_annotated_in_part_is_compared_with_predictions():
-    """One of three colors has no annotation: gender is compared with annotations, color with predictions."""
-    values = rates(ORIGINAL.drop(columns="attribute.Gray_Hair"), DERIVED)
-    assert values["c.gender"].note == "against the annotation of the original"
-    assert "has no annotations" in values["c.color"].note
 
 
 def test_refused_face_counts_in_the_denominator_only():

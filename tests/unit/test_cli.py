@@ -26,7 +26,7 @@ from command_line import (
     run,
     written,
 )
-from masquerade.cli import doctor, main, photographs
+from masquerade.cli import doctor, main
 from masquerade.cli.outcome import INCOMPLETE
 from masquerade.core.errors import ParameterError
 from masquerade.params import loading
@@ -192,14 +192,6 @@ def test_a_result_of_an_earlier_run_is_removed_if_its_face_is_refused(root, pict
     assert not before.exists()
 
 
-def test_status_0_means_the_same_in_help_and_docs():
-    meaning = "every file has all its results"
-    for command in (photographs.anonymize, photographs.recover):
-        assert f"Status 0: {meaning}" in " ".join(command.__doc__.split())
-    assert f"| 0 | {meaning} |" in (ROOT / "docs/photographs.md").read_text()
-    assert f"Status 0 says that {meaning}" in (ROOT / "docs/commands.md").read_text()
-
-
 @pytest.mark.parametrize("content", [b"", b"no picture"])
 def test_a_file_without_a_result_ends_with_its_own_status(root, pictures, tmp_path, content):
     (pictures / "letter.jpg").write_bytes(content)
@@ -251,11 +243,6 @@ def test_an_error_text_is_one_paragraph_and_the_status_is_1(root, pictures, tmp_
     assert message in printed.err
     assert "Traceback" not in printed.err + printed.out
     assert not (tmp_path / "out").exists()
-
-
-def test_a_missing_file_is_named_with_the_command_that_makes_it(root, pictures, tmp_path, capsys):
-    anonymize(root, pictures, tmp_path / "out", method="k_same")
-    assert "snakemake data/mini/faces/folder.zip" in capsys.readouterr().err
 
 
 def test_debug_shows_the_origin_of_an_error(root, pictures, tmp_path):
@@ -400,11 +387,6 @@ class TestHideAndKeep:
         assert anonymize(root, pictures, tmp_path / "out", "--hide", "age") == 1
         assert "'gaussian_noise' does not let you choose what it hides. These do: lreorg." in capsys.readouterr().err
 
-    def test_lists_are_separated_by_commas(self):
-        assert photographs._split_words(None) is None
-        assert photographs._split_words("") == []
-        assert photographs._split_words(" identity, age,") == ["identity", "age"]
-
 
 def test_params_show_check_and_schema(root, capsys):
     assert run("params", "show", "--root", root) == 0
@@ -443,12 +425,6 @@ def test_the_doctor_compares_packages_with_the_lock(tmp_path):
     (only,) = doctor.check_packages(tmp_path)
     assert only.ok
     assert "all 1" in only.state
-
-
-def test_the_doctor_counts_checkpoints(root):
-    checks = {check.name: check for check in doctor.check_pipeline(root, None)}
-    assert checks["params.yaml"].state == "scale mini"
-    assert checks["checkpoints of methods"].ok, "none of these methods needs training"
 
 
 def commands(group: typer.core.TyperGroup, *names: str) -> Iterator[tuple[str, ...]]:

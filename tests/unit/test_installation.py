@@ -47,11 +47,6 @@ def test_doctor_names_the_gpu_and_its_driver_and_why_torch_does_not_use_it(card)
     assert "Driver/library version mismatch" in failing.state
 
 
-def test_doctor_needs_no_gpu_where_there_is_none(card, monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert card("", "13.0").remedy == "Not needed at the scales tiny and mini."
-
-
 def test_the_doctor_names_packages_that_are_imported_from_another_place_also_in_the_locked_version(root, tmp_path):
     """Environment modules of clusters set PYTHONPATH."""
     version = re.search(r"^tifffile==(\S+)", (root / "requirements.lock").read_text(), re.MULTILINE)[1]

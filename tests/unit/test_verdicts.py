@@ -344,14 +344,3 @@ class TestReading:
         path.write_text("paper: falco")
         with pytest.raises(ReferenceFileError, match="must be a list of claims"):
             claims.load(path)
-
-    def test_the_compared_cells_and_attempts_are_listed_for_the_graph(self, tmp_path):
-        loaded = declared(
-            tmp_path,
-            {"than": [side("b", attempt="wrong")]},
-            {"name": "other", "paper": "cao21", "greater": [side("c")], "than": [side("b")]},
-        )
-        assert claims.needs(loaded) == [("celeba_hq", "falco", name) for name in ("a", "b", "c")]
-        assert claims.list_attempts(loaded) == [(("celeba_hq", "falco", "b"), "wrong")]
-        assert [claim.paper for claim in claims.of_papers(loaded, ["cao21", "falco"])] == ["cao21", "falco"]
-        assert claims.of_papers(loaded, ["ifadit"]) == []
