@@ -3,6 +3,7 @@
 The tests write files of random numbers in the published layouts. They check preprocessing and formulas.
 """
 
+from operator import attrgetter
 from pathlib import Path
 from unittest import mock
 
@@ -97,33 +98,32 @@ def test_every_judge_returns_its_quantities_for_any_batch_size(name, judges, pic
         np.testing.assert_allclose(np.linalg.norm(together["embedding"], axis=1), 1.0, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["facenet_casia", "facenet_vggface2"])
-def test_facenet_receives_the_box_of_a_face_in_its_own_range(name, judges, orange):
-    first = judges[name]._network.conv2d_1a
-    given = input_of(first, lambda: judges[name].measure(orange))
-    assert given.shape == (1, 3, 160, 160)
-    # 8-bit levels 255, 128, 0, minus 127.5, over 128
-    np.testing.assert_allclose(given[0, :, 80, 80], [0.99609, 0.00391, -0.99609], atol=1e-5)
-    given = input_of(first, lambda: judges[name].measure(framed(61, 60, 192, 229)))
-    np.testing.assert_allclose(given, 127.5 / 128)
+FACENET = "_network.conv2d_1a", 160, (0.99609, 0.00391, -0.99609), 127.5 / 128, (61, 60, 192, 229)
+ARCFACE_CROP = 32, 35, 220, 223
+MEANS = np.array([103.939, 116.779, 123.68])  # blue first
 
 
-def test_arcface_receives_falcos_crop(judges, orange):
-    first = judges["arcface"]._network.network.input_layer
-    given = input_of(first, lambda: judges["arcface"].measure(orange))
-    assert given.shape == (1, 3, 112, 112)
-    np.testing.assert_allclose(given[0, :, 50, 50], [1.0, 0.0, -1.0], atol=1e-6)
-    given = input_of(first, lambda: judges["arcface"].measure(framed(32, 35, 220, 223)))
-    np.testing.assert_allclose(given, 1.0)
-
-
-def test_faceres_receives_blue_first_minus_the_means(judges, orange):
-    first = judges["faceres"]._network.stem
-    given = input_of(first, lambda: judges["faceres"].measure(orange))
-    assert given.shape == (1, 3, 225, 225)  # a column and a row of zeros: TensorFlow's padding
-    np.testing.assert_allclose(given[0, :, 112, 112], [-103.939, 128 - 116.779, 255 - 123.68], atol=1e-3)
-    given = input_of(first, lambda: judges["faceres"].measure(framed(32, 35, 220, 223)))
-    np.testing.assert_allclose(given[0, 2, :224, :224], 255 - 123.68, rtol=1e-5)
+@pytest.mark.parametrize(
+    ("name", "layer", "side", "color", "white", "crop"),
+    [
+        ("facenet_casia", *FACENET),  # 8-bit levels 255, 128, 0, minus 127.5, over 128
+        ("facenet_vggface2", *FACENET),
+        ("arcface", "_network.network.input_layer", 112, (1, 0, -1), 1, ARCFACE_CROP),
+        ("adaface", "_network.input_layer", 112, (-1, 1 / 255, 1), 1, ARCFACE_CROP),  # blue first
+        ("faceres", "_network.stem", 224, (0, 128, 255) - MEANS, 255 - MEANS, ARCFACE_CROP),
+        ("face_alignment", "_detector.conv1_1", 256, (0 - 104, 128 - 117, 255 - 123), None, None),
+    ],
+)
+def test_network_receives_its_crop_range_and_color_order(name, layer, side, color, white, crop, judges, orange):
+    """An orange picture has the right levels; a white rectangle of the size of the crop fills the input."""
+    first = attrgetter(layer)(judges[name])
+    received = input_of(first, lambda: judges[name].measure(orange))
+    padded = side + (name == "faceres")  # a column and a row of zeros: TensorFlow's padding
+    assert received.shape == (1, 3, padded, padded)
+    np.testing.assert_allclose(received[0, :, side // 2, side // 2], color, atol=1e-3 if name == "faceres" else 1e-5)
+    if crop:
+        filled = input_of(first, lambda: judges[name].measure(framed(*crop)))[0, :, :side, :side]
+        np.testing.assert_allclose(filled.transpose(1, 2, 0), np.broadcast_to(white, (side, side, 3)), rtol=1e-5)
 
 
 def test_faceres_is_the_network_of_its_file(tmp_path):
@@ -166,15 +166,6 @@ def test_a_damaged_file_of_faceres_is_refused(tmp_path, change, message):
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(CheckpointError, match=message):
         mobile_embedder.load(path)
-
-
-def test_adaface_receives_blue_first(judges, orange):
-    first = judges["adaface"]._network.input_layer
-    given = input_of(first, lambda: judges["adaface"].measure(orange))
-    assert given.shape == (1, 3, 112, 112)
-    np.testing.assert_allclose(given[0, :, 50, 50], [-1.0, 1 / 255, 1.0], atol=1e-6)
-    given = input_of(first, lambda: judges["adaface"].measure(framed(32, 35, 220, 223)))
-    np.testing.assert_allclose(given, 1.0, atol=1e-6)
 
 
 @torch.inference_mode()
@@ -239,13 +230,6 @@ def test_lpips_by_vgg_is_its_equation_on_the_features_of_vgg16(pictures, tmp_pat
     torch.testing.assert_close(networks_lpips.network(file, "vgg")(*given).flatten(), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_detector_receives_blue_first_and_levels(judges, orange):
-    detector = judges["face_alignment"]._detector
-    given = input_of(detector.conv1_1, lambda: judges["face_alignment"].measure(orange))
-    assert given.shape == (1, 3, 256, 256)
-    np.testing.assert_allclose(given[0, :, 100, 100], [0 - 104, 128 - 117, 255 - 123])
-
-
 class Fixed(torch.nn.Module):
     """Returns a fixed answer and stores its input."""
 
@@ -307,28 +291,29 @@ def test_peaks_at_the_border_are_not_moved():
     torch.testing.assert_close(find_peaks(maps), torch.tensor(expected))
 
 
-def test_network_of_the_losses_counts_as_seen_in_training():
-    pairs = [(name, "falco", "FALCO") for name in ("arcface", "adaface", "facenet_casia")]
-    assert cautions.describe_judges(pairs, "table") == "Judges seen in training: `arcface` by FALCO."
-    assert cautions.describe_judges([("arcface", "blackout", "black")], "table").startswith("No judge of this table")
-
-
-def test_network_of_lpips_in_a_loss_counts_as_seen_in_training():
-    """AlexNet is in the losses of iFADIT, RiDDLE and the inversion, and so in FALCO's, which needs the inversion."""
-    pairs = [("lpips", name, name) for name in ("ifadit", "riddle", "falco", "identitydp", "fit", "original")]
-    pairs += [("mobilenet_v2", "ifadit", "ifadit")]
-    assert cautions.describe_judges(pairs, "table") == (
-        "Judges seen in training: `lpips` (its network is in a loss) by falco, ifadit, riddle."
-    )
-
-
-def test_judge_that_labeled_the_faces_counts_as_seen_in_training():
-    """The landmark network of iFADIT's losses learns dlib's landmarks of photographs. Drawn faces have exact ones."""
-    pairs = [("dlib_face", "ifadit", "iFADIT"), ("dlib_face", "riddle", "RiDDLE"), ("mtcnn", "ifadit", "iFADIT")]
-    assert cautions.describe_judges(pairs, "table", ["celeba_hq", "lfw"]) == (
-        "Judges seen in training: `dlib_face` (teacher of a network in a loss) by iFADIT."
-    )
-    assert cautions.describe_judges(pairs, "table", ["synthetic_hq"]).startswith("No judge of this table")
+@pytest.mark.parametrize(
+    ("judge", "methods", "datasets", "seen"),
+    [
+        ("arcface", "falco", (), " by falco"),
+        ("adaface", "falco", (), None),
+        ("arcface", "blackout", (), None),
+        # AlexNet is in the losses of iFADIT, RiDDLE and the inversion, and so in FALCO's, which needs the inversion.
+        (
+            "lpips",
+            "ifadit riddle falco identitydp fit original",
+            (),
+            " (its network is in a loss) by falco, ifadit, riddle",
+        ),
+        # The landmark network of iFADIT's losses learns dlib's landmarks of photographs. Rendered faces have exact ones.
+        ("dlib_face", "ifadit riddle", ("celeba_hq", "lfw"), " (teacher of a network in a loss) by ifadit"),
+        ("dlib_face", "ifadit riddle", ("synthetic_hq",), None),
+        ("mtcnn", "ifadit", ("celeba_hq", "lfw"), None),
+    ],
+)
+def test_judge_whose_network_or_answers_a_training_used_is_named(judge, methods, datasets, seen):
+    sentence = cautions.describe_judges([(judge, name, name) for name in methods.split()], "table", datasets)
+    expected = "No judge of this table" if seen is None else f"Judges seen in training: `{judge}`{seen}."
+    assert sentence.startswith(expected)
 
 
 def test_losses_and_teachers_that_are_declared_exist():

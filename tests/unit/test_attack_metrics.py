@@ -55,12 +55,12 @@ def test_metric_without_an_attack_of_its_kind_has_no_values(name):
 
 
 class TestRanks:
-    def test_person_among_the_first_counts(self):
-        measurements = answers({"naive": [1, 2, 5, 6]})
-        assert compute("attack_rank1_rate", measurements)["naive"].value == 0.25
-        assert compute("attack_rank5_rate", measurements)["naive"].value == 0.75
-        assert compute("attack_rank1_rate", measurements)["naive"].note == "chance 0.100, recognizer net"
-        assert compute("attack_rank5_rate", measurements)["naive"].note == "chance 0.500, recognizer net"
+    @pytest.mark.parametrize(
+        ("places", "people", "share", "chance"), [(1, 10, 0.25, 0.1), (5, 10, 0.75, 0.5), (5, 3, 0.75, 1)]
+    )
+    def test_person_among_the_first_counts_beside_chance(self, places, people, share, chance):
+        value = compute(f"attack_rank{places}_rate", answers({"naive": [1, 2, 5, 6]}, people=[people] * 4))["naive"]
+        assert (value.value, value.note, value.spread) == (share, f"chance {chance:.3f}, recognizer net", None)
 
     def test_held_out_people_count_apart(self):
         measurements = answers({"naive": [1, 1, 9, 2]}, group=["tested", "tested", "held_out", "held_out"])

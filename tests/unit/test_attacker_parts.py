@@ -272,7 +272,7 @@ def blobs(count=4, side=64):
 
 
 def ssim(pictures, originals):
-    return Pixels(NoParameters(), {}).measure(to_float(pictures), to_float(originals))["ssim"].mean()
+    return Pixels(NoParameters(), {}).measure(pictures, originals)["ssim"].mean()
 
 
 def blurred(pictures):
@@ -309,10 +309,13 @@ def test_attacker_chooses_the_strength_on_its_own_pictures(cls, params, change, 
     attacker = cls(cls.Params(**params), {})
     made = collect_training_set(*archives, SETTINGS, [])
     attacker.study(made)
-    images = to_float(change(originals))
+    changed = change(originals)
     restore = {Wiener: lambda each: sharpen(each, *chosen), NonlocalMeans: lambda each: denoise(each, chosen)}
-    expected = restore.get(cls, lambda each: enlarge(each, chosen))(images)
-    assert np.array_equal(attacker.restore(images), expected)
+    expected = restore.get(cls, lambda each: enlarge(each, chosen))(to_float(changed))
+    restored = attacker.restore(to_float(changed))
+    assert np.array_equal(restored, expected)
+    assert np.abs(restored).max() <= 1
+    assert chosen == 1 or ssim(restored, to_float(originals)) > ssim(to_float(changed), to_float(originals)) + 0.02
 
 
 class TestRestorer:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -192,12 +193,15 @@ def test_a_result_of_an_earlier_run_is_removed_if_its_face_is_refused(root, pict
     assert not before.exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"no picture"])
-def test_a_file_without_a_result_ends_with_its_own_status(root, pictures, tmp_path, content):
-    (pictures / "letter.jpg").write_bytes(content)
+def test_the_status_says_whether_all_some_or_no_files_have_their_results(root, pictures, tmp_path, capsys):
+    (pictures / "letter.jpg").write_bytes(b"")
     assert anonymize(root, pictures, tmp_path / "some") == INCOMPLETE == 3
     (pictures / "letter.jpg").unlink()
     assert anonymize(root, pictures, tmp_path / "all") == 0
+    (pictures / "eileen collins.jpg").write_bytes(b"no picture")
+    assert anonymize(root, pictures, tmp_path / "none") == 1
+    assert "No face could be anonymized" in capsys.readouterr().err
+    assert report(tmp_path / "none")["eileen collins.jpg"]["status"] == "refused"
 
 
 def test_one_picture_is_a_folder_of_one(root, pictures, tmp_path):
@@ -219,13 +223,6 @@ def test_the_warning_of_the_scale_is_printed(root, pictures, tmp_path, capsys):
 def test_results_inside_the_photographs_are_refused(root, pictures, capsys):
     assert anonymize(root, pictures, pictures / "out") == 1
     assert "lies in" in capsys.readouterr().err
-
-
-def test_the_status_is_1_and_the_report_lists_refusals_if_every_face_is_refused(root, pictures, tmp_path, capsys):
-    (pictures / "eileen collins.jpg").unlink()
-    assert anonymize(root, pictures, tmp_path / "out") == 1
-    assert "No face could be anonymized" in capsys.readouterr().err
-    assert report(tmp_path / "out")["letter.jpg"]["status"] == "refused"
 
 
 @pytest.mark.parametrize(
@@ -324,16 +321,12 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     compute, cls = loading.load(root).compute, discovery.load("methods", "original")
     monkeypatch.setattr(cls, "Variant", Knobs)
     knobs = Knobs(epsilon=6.0, sampler="seeded", sensitivity="measured")
-    block = type("Block", (), {"params": cls.Params(), "variants": {"control": knobs}})
-    parameters = type("P", (), {"methods": {"original": block}, "scale": "mini", "seeds": [0]})
-    parameters.tree = {"methods": {"original": {"params": {}}}}
-    parameters.compute = type("C", (), {"deterministic": True})
-    parameters.ablations = lambda name: {}
-    parameters.needs = lambda name: ()
-    parameters.trains = lambda name: False
-    parameters.training_params = lambda name, variant="": cls.Params()
-    parameters.matrix = type("M", (), {"train_on": "folder"})
-    parameters.compute = compute
+    block = SimpleNamespace(params=cls.Params(), variants={"control": knobs})
+    parameters = SimpleNamespace(
+        methods={"original": block}, scale="mini", seeds=[0], tree={"methods": {"original": {"params": {}}}},
+        compute=compute, matrix=SimpleNamespace(train_on="folder"), ablations=lambda name: {}, needs=lambda name: (),
+        trains=lambda name: False, training_params=lambda name, variant="": cls.Params(),
+    )  # fmt: skip
     strict, _ = choosing.build_method(root, parameters, "original", None, strict=True)
     as_written, _ = choosing.build_method(root, parameters, "original", None, strict=False)
     assert strict.variant == Knobs(epsilon=6.0, sampler="opendp", sensitivity="bound")

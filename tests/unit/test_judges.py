@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, MasqueradeError
 from masquerade.core.images import to_float, to_uint8
 from masquerade.judges import _dlib_weights, dlib_face, features
-from masquerade.networks import efficientnet_lite_internals, inputs, mobilenet_v2
+from masquerade.networks import efficientnet_lite_internals, inputs
 from masquerade.training import weight_files
 
 ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: all channels differ, so a swapped order changes the values
@@ -67,19 +68,6 @@ def input_of(layer, act) -> np.ndarray:
     return inputs[0]
 
 
-class Recorder:
-    """Replaces a native model and records its arguments."""
-
-    def __init__(self, answer):
-        self.calls, self.answer = [], answer
-
-    def __call__(self, *given, **named):
-        self.calls.append(given)
-        return self.answer(*given)
-
-    detectMultiScale = run = __call__  # noqa: N815 - the libraries' own names
-
-
 def test_efficientnet_receives_its_size_range_and_color_order(judges, orange):
     lite = judges["efficientnet_lite0"]
     given = input_of(lite._network._conv_stem, lambda: lite.measure(orange))
@@ -87,17 +75,12 @@ def test_efficientnet_receives_its_size_range_and_color_order(judges, orange):
     np.testing.assert_allclose(given[0, :, 50, 50], [128 / 128, 0.5 / 128, -127 / 128], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0"])
-def test_folding_batch_norm_into_convolutions_changes_nothing_but_float_noise(judges, several, name, monkeypatch):
-    monkeypatch.setattr(mobilenet_v2, "load_folded_network", mobilenet_v2.network)
+def test_efficientnet_with_folded_batch_norms_gives_the_features_of_the_published_network(judges, several, monkeypatch):
     monkeypatch.setattr(features, "load_quick_network", efficientnet_lite_internals.network)
-    plain, quick = judge(name), judges[name]
-    networks = [one._network._layers if name == "mobilenet_v2" else one._network for one in (plain, quick)]
-    norms = [sum(isinstance(part, nn.BatchNorm2d) for part in network.modules()) for network in networks]
-    assert norms[0] > 40
-    assert norms[1] == 0
-    for quantity, values in plain.measure(several, several[::-1].copy()).items():
-        np.testing.assert_allclose(quick.measure(several, several[::-1].copy())[quantity], values, atol=2e-5)
+    published, folded = (
+        each.measure(several)["features"] for each in (judge("efficientnet_lite0"), judges["efficientnet_lite0"])
+    )
+    np.testing.assert_allclose(folded, published, atol=2e-5)
 
 
 def test_mtcnn_receives_its_range_and_color_order(judges, orange):
@@ -109,21 +92,21 @@ def test_mtcnn_receives_its_range_and_color_order(judges, orange):
 
 
 def test_haar_receives_gray_pictures_of_its_size(judges, orange, monkeypatch):
-    recorder = Recorder(lambda *_: ())
-    monkeypatch.setattr(judges["haar"], "_cascade", recorder)
+    received = []
+    cascade = SimpleNamespace(detectMultiScale=lambda picture, *_, **__: received.append(picture) or ())
+    monkeypatch.setattr(judges["haar"], "_cascade", cascade)
     assert not judges["haar"].measure(orange)["detected"].any()
-    gray = recorder.calls[0][0]
-    assert gray.shape == (96, 96)
-    assert gray[48, 48] == round(0.299 * 255 + 0.587 * 128)  # ITU-R 601, RGB order
+    assert received[0].shape == (96, 96)
+    assert received[0][48, 48] == round(0.299 * 255 + 0.587 * 128)  # ITU-R 601, RGB order
 
 
 def test_dlib_recognizes_chips_of_150_pixels_in_rgb(judges, orange, monkeypatch):
-    recorder = Recorder(lambda chips: chips.new_zeros(len(chips), 128))
-    monkeypatch.setattr(judges["dlib_face"], "_recognizer", recorder)
+    batches = []
+    network = lambda chips: batches.append(chips) or chips.new_zeros(len(chips), 128)  # noqa: E731
+    monkeypatch.setattr(judges["dlib_face"], "_recognizer", network)
     judges["dlib_face"].measure(orange)
-    (chips,) = recorder.calls[0]
-    assert (len(recorder.calls), len(chips)) == (1, 2), "the recognizer runs once for a batch"
-    assert chips.shape[1:] == (3, 150, 150)
+    (chips,) = batches  # the recognizer runs once for a batch
+    assert chips.shape == (2, 3, 150, 150)
     assert chips[0, :, 75, 75].tolist() == [255.0, 128.0, 0.0], "8-bit values, not yet centered"
 
 
@@ -161,12 +144,8 @@ def test_trained_judges_receive_pictures_of_the_image_contract(name, orange, mon
             given.append(images.numpy())
             return torch.ones(len(images), width)
 
-    class Backbone:
-        @staticmethod
-        def load(path):
-            return Network()
-
-    monkeypatch.setattr(discovery, "load", lambda room, _: Backbone if room == "backbones" else None)
+    backbone = SimpleNamespace(load=lambda path: Network())
+    monkeypatch.setattr(discovery, "load", lambda room, _: backbone if room == "backbones" else None)
     measured = cls(cls.Params(), {name: None}).measure(orange)
     np.testing.assert_array_equal(given[0], orange)
     assert {quantity: values.shape for quantity, values in measured.items()} == {
