@@ -304,7 +304,7 @@ def test_peaks_at_the_border_are_not_moved():
             (),
             " (its network is in a loss) by falco, ifadit, riddle",
         ),
-        # The landmark network of iFADIT's losses learns dlib's answers on photographs; rendered faces have exact landmarks.
+        # A landmark network of the losses of iFADIT learned landmarks that dlib found in photographs.
         ("dlib_face", "ifadit riddle", ("celeba_hq", "lfw"), " (teacher of a network in a loss) by ifadit"),
         ("dlib_face", "ifadit riddle", ("synthetic_hq",), None),
         ("mtcnn", "ifadit", ("celeba_hq", "lfw"), None),
