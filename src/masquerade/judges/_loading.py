@@ -12,17 +12,38 @@ from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import apply_in_batches, fold_batch_norms, place, to_pixels
+from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, fold_batch_norms, place, to_pixels
 
 if TYPE_CHECKING:
     import torch
 
-AT_ONCE = 32
-"""Images in a batch. These networks are small, and most of a small batch's time would be spent on calls."""
+
+class BatchedJudge(Judge):
+    """Runs its networks on ``at_once`` images at a time: `_prepare` makes the input, `_compute` the quantities."""
+
+    at_once: int = AT_ONCE
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        return apply_in_batches(self._measure, self.at_once, images, as_arrays=True)
+
+    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
+        """The quantities of a few images."""
+        import torch
+
+        quantities = self._compute(torch.as_tensor(self._prepare(images)).to(device()))
+        return {quantity: values.cpu().numpy() for quantity, values in quantities.items()}
+
+    def _prepare(self, images: np.ndarray) -> "np.ndarray | torch.Tensor":
+        """The input of the network from images, float32 (N, 3, H, W) in [-1, 1]: the images as they are."""
+        return images
+
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
+        """The quantities, one row an image, from the input of the network."""
+        raise NotImplementedError
 
 
-class TrainedJudge(Judge):
-    """Loads the backbone in ``needs`` as ``_network`` and runs it, `folded`, on ``AT_ONCE`` images at a time.
+class TrainedJudge(BatchedJudge):
+    """Loads the backbone in ``needs`` as ``_network``, with folded batch normalizations.
 
     Preprocessing: none beyond the image contract. The backbone takes RGB in [-1, 1] at any size and resizes it.
     Raises CheckpointError if the checkpoint of the backbone is not given.
@@ -30,6 +51,8 @@ class TrainedJudge(Judge):
 
     needs: ClassVar[tuple[str]]
     packages = ("torch",)
+    at_once = 32
+    """These networks are small, and most of a small batch's time would be spent on calls."""
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
@@ -37,13 +60,6 @@ class TrainedJudge(Judge):
         if name not in backbones:
             raise CheckpointError(f"The judge '{name}' needs the checkpoint of the backbone '{name}': build it first.")
         self._network = place(fold_batch_norms(discovery.load("backbones", name).load(backbones[name])))
-
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
-
-    @abstractmethod
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        """The quantities of a few images."""
 
 
 WHOLE = 256
@@ -55,8 +71,8 @@ MTCNN_CROP = (61, 60, 192, 229)
 one photograph. It is fixed, because MTCNN does not detect every face."""
 
 
-class PublishedJudge(Judge):
-    """Loads the file of the one role in ``assets`` and runs its network on few images at a time.
+class PublishedJudge(BatchedJudge):
+    """Loads the file of the one role in ``assets`` as ``_network``.
 
     Raises CheckpointError, which says what to do, if the file is missing, altered, or without the published tensors.
     """

@@ -1,8 +1,9 @@
 """Age, gender and attributes of a face."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +12,10 @@ from masquerade.core.settings import Settings
 from masquerade.judges import Judge
 from masquerade.judges._loading import TrainedJudge
 from masquerade.networks.age_gender import SIDE, AgeAndGender
-from masquerade.networks.inputs import device, to_pixels
+from masquerade.networks.inputs import to_pixels
+
+if TYPE_CHECKING:
+    import torch
 
 
 class AgeGender(Judge):
@@ -51,11 +55,8 @@ class AttributeClassifier(TrainedJudge):
     needs = ("attribute_classifier",)
     quantities = {name.lower(): () for name in ATTRIBUTES}
 
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        import torch
-
-        probabilities = self._network(torch.from_numpy(images).to(device())).sigmoid().cpu().numpy()
-        unknown = dict.fromkeys(self.quantities, np.full(len(images), np.nan, np.float32))
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
         network: Any = self._network
-        learned = [name.lower() for name in network.attributes]
-        return unknown | dict(zip(learned, probabilities.T, strict=True))
+        probabilities = network(signal).sigmoid()  # (N, attributes)
+        unknown = dict.fromkeys(self.quantities, probabilities.new_full((len(signal),), math.nan))
+        return unknown | {name.lower(): probabilities[:, column] for column, name in enumerate(network.attributes)}

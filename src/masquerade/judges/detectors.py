@@ -10,7 +10,8 @@ from masquerade.assets.packaged import packaged
 from masquerade.core.errors import CheckpointError
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, place, to_pixels
+from masquerade.judges._loading import BatchedJudge
+from masquerade.networks.inputs import device, place, to_pixels
 
 HAAR_SIDE = 96
 HAAR_LEAST = 3 * HAAR_SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
@@ -55,12 +56,11 @@ class Haar(Judge):
 
 MTCNN_SIDE = 128  # pixels; the input of the last network is 48 x 48
 MTCNN_LEAST = 3 * MTCNN_SIDE // 8  # side of the smallest face: the face in an aligned crop fills more than half of it
-MTCNN_AT_ONCE = 16  # images in a batch: more take longer, where freed memory goes back to the kernel
 THRESHOLDS = (0.6, 0.7, 0.7)  # of the three networks, as published
 FACTOR = 0.709  # from one size of the image to the next, as published
 
 
-class Mtcnn(Judge):
+class Mtcnn(BatchedJudge):
     """The largest face that all three networks accept.
 
     Preprocessing: 8-bit RGB at 128 x 128; the cascade of the package scales it to (x - 127.5) / 128.
@@ -74,6 +74,8 @@ class Mtcnn(Judge):
     source = "Zhang et al. 2016, arXiv:1604.02878; weights of facenet-pytorch (MIT)"
     packages = ("facenet-pytorch", "torch")
     quantities = {"detected": (), "box": (4,), "points": (10,), "probability": ()}
+    at_once = 16
+    """More images take longer, where freed memory goes back to the kernel."""
 
     def __init__(self, params: Settings, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
@@ -110,9 +112,6 @@ class Mtcnn(Judge):
         boxes = np.asarray(self._detect(photograph[None], least)[0][0], dtype=np.float32).reshape(-1, 5)
         return boxes[boxes[:, 4] >= probability, :4]
 
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, MTCNN_AT_ONCE, images, as_arrays=True)
-
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         boxes, points = self._detect(np.stack(to_pixels(images, MTCNN_SIDE)), MTCNN_LEAST)
         quantities = {
@@ -140,7 +139,7 @@ REFERENCE, UNIT, LIFT = 195.0, 200.0, 0.12
 height."""
 
 
-class FaceAlignment(Judge):
+class FaceAlignment(BatchedJudge):
     """The most probable face of S3FD, and the landmarks that FAN-4 predicts in it.
 
     Preprocessing: 8-bit RGB at 256 x 256. The input of the detector is BGR minus (104, 117, 123). The input of FAN is
@@ -167,9 +166,6 @@ class FaceAlignment(Judge):
         self._detector, self._landmarks = (
             place(weight_files.load_file(networks[role](), path)) for role, path in files.items()
         )
-
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch

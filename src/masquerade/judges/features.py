@@ -10,10 +10,10 @@ from pydantic import Field
 from masquerade.core.images import to_uint8
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.judges._loading import PublishedJudge
+from masquerade.judges._loading import BatchedJudge, PublishedJudge
 from masquerade.networks import lpips
 from masquerade.networks.efficientnet_lite_internals import MEAN, STD, load_quick_network
-from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device, pictures_at_once, place, to_tensor
+from masquerade.networks.inputs import apply_in_batches, pictures_at_once, place, to_tensor
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 
 if TYPE_CHECKING:
@@ -47,16 +47,14 @@ class InceptionV3(PublishedJudge):
         network.fc = Identity()  # instead of the classes
         return network
 
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
+    def _prepare(self, images: np.ndarray) -> np.ndarray:
+        return to_uint8(images).transpose(0, 3, 1, 2).astype(np.float32) / 255.0
 
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        import torch
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
         from torch.nn.functional import interpolate
 
-        unit = torch.from_numpy(to_uint8(images).transpose(0, 3, 1, 2).astype(np.float32) / 255.0).to(device())
-        signal = interpolate(unit, size=(FID_SIDE, FID_SIDE), mode="bilinear", align_corners=False)
-        return {"features": self._network(2.0 * signal - 1.0).cpu().numpy()}
+        resized = interpolate(signal, size=(FID_SIDE, FID_SIDE), mode="bilinear", align_corners=False)
+        return {"features": self._network(2.0 * resized - 1.0)}
 
 
 def network_of_fid() -> "torch.nn.Module":
@@ -82,7 +80,7 @@ def network_of_fid() -> "torch.nn.Module":
     return network
 
 
-class EfficientnetLite0(Judge):
+class EfficientnetLite0(BatchedJudge):
     """``features``: the 1280 channels of the last layer, averaged over space.
 
     Preprocessing: RGB, resized to ``size``, (x - 127) / 128 on the scale 0..255.
@@ -103,14 +101,13 @@ class EfficientnetLite0(Judge):
     def __init__(self, params: Params, backbones: Mapping[str, Path]):
         super().__init__(params, backbones)
         self._network: Any = place(load_quick_network(0))
+        self.at_once = pictures_at_once(params.size)
 
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, pictures_at_once(self.params.size), images, as_arrays=True)
+    def _prepare(self, images: np.ndarray) -> "torch.Tensor":
+        return to_tensor(images, self.params.size, MEAN, STD)
 
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        signal = to_tensor(images, self.params.size, MEAN, STD).to(device())
-        activations = self._network.extract_features(signal)
-        return {"features": activations.mean(dim=(2, 3)).cpu().numpy()}
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
+        return {"features": self._network.extract_features(signal).mean(dim=(2, 3))}
 
 
 class MobilenetV2(Judge):
@@ -155,10 +152,7 @@ class Lpips(PublishedJudge):
         return lpips.network(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return {} if reference is None else apply_in_batches(self._measure, AT_ONCE, images, reference, as_arrays=True)
-
-    def _measure(self, images: np.ndarray, reference: np.ndarray) -> dict[str, np.ndarray]:
-        import torch
-
-        distance = self._network(*(torch.from_numpy(pictures).to(device()) for pictures in (images, reference)))
-        return {"perceptual": distance.flatten(1)[:, 0].cpu().numpy()}
+        if reference is None:
+            return {}
+        distances = apply_in_batches(self._network, self.at_once, images, reference)  # (N, 1, 1, 1)
+        return {"perceptual": distances.flatten().numpy()}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from masquerade.judges._loading import ARCFACE_CROP, MTCNN_CROP, PublishedJudge, TrainedJudge, cut
-from masquerade.networks.inputs import AT_ONCE, apply_in_batches, device
 
 if TYPE_CHECKING:
     import torch
@@ -14,15 +13,20 @@ if TYPE_CHECKING:
 EMBEDDING = 512
 
 
+def normalize(vectors: "torch.Tensor") -> "torch.Tensor":
+    """Vectors (N, D) at length 1."""
+    from torch.nn import functional
+
+    return functional.normalize(vectors)
+
+
 class EmbeddingJudge(TrainedJudge):
     """``embedding``: unit vectors (512,) of the backbone in ``needs``; compare them by their angle."""
 
     quantities = {"embedding": (EMBEDDING,)}
 
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        import torch
-
-        return {"embedding": self._network(torch.from_numpy(images).to(device())).cpu().numpy()}
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
+        return {"embedding": self._network(signal)}
 
 
 class RecognizerA(EmbeddingJudge):
@@ -62,15 +66,12 @@ class FaceNet(PublishedJudge):
         classes = {"logits.": f"the layer of its {self.people} people"}
         return weight_files.load_file(InceptionResnetV1(), path, classes)
 
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
-
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        import torch
-
+    def _prepare(self, images: np.ndarray) -> np.ndarray:
         faces = (cut(images, MTCNN_CROP, 160).astype(np.float32) - 127.5) / 128.0
-        vectors = self._network(torch.from_numpy(faces.transpose(0, 3, 1, 2)).to(device()))
-        return {"embedding": torch.nn.functional.normalize(vectors).cpu().numpy()}
+        return faces.transpose(0, 3, 1, 2)
+
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
+        return {"embedding": normalize(self._network(signal))}
 
 
 class FacenetCasia(FaceNet):
@@ -120,13 +121,8 @@ class Arcface(PublishedJudge):
 
         return training.load_arcface(path)
 
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
-
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        import torch
-
-        return {"embedding": self._network(torch.from_numpy(images).to(device())).cpu().numpy()}
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
+        return {"embedding": self._network(signal)}
 
 
 class Adaface(PublishedJudge):
@@ -153,15 +149,13 @@ class Adaface(PublishedJudge):
         network = ModuleDict({"model": AdaFaceIR()})
         return weight_files.load_file(network, path, {"head.": "its classes"}, under="state_dict")["model"]
 
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
-
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        import torch
-
+    def _prepare(self, images: np.ndarray) -> np.ndarray:
         faces = cut(images, ARCFACE_CROP, 112)[..., ::-1].transpose(0, 3, 1, 2)  # BGR
-        embedding, length = self._network(torch.from_numpy(faces.astype(np.float32) / 127.5 - 1.0).to(device()))
-        return {"embedding": embedding.cpu().numpy(), "quality": length[:, 0].cpu().numpy()}
+        return faces.astype(np.float32) / 127.5 - 1.0
+
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
+        embedding, length = self._network(signal)
+        return {"embedding": embedding, "quality": length[:, 0]}
 
 
 class Faceres(PublishedJudge):
@@ -184,14 +178,11 @@ class Faceres(PublishedJudge):
 
         return mobile_embedder.load(path)
 
-    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        return apply_in_batches(self._measure, AT_ONCE, images, as_arrays=True)
-
-    def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
-        import torch
-
+    def _prepare(self, images: np.ndarray) -> np.ndarray:
         from masquerade.networks.mobile_embedder import MEANS, SIDE
 
         faces = cut(images, ARCFACE_CROP, SIDE)[..., ::-1].astype(np.float32) - np.array(MEANS, dtype=np.float32)
-        vectors = self._network(torch.from_numpy(faces.transpose(0, 3, 1, 2).copy()).to(device()))
-        return {"embedding": torch.nn.functional.normalize(vectors).cpu().numpy()}
+        return faces.transpose(0, 3, 1, 2).copy()
+
+    def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
+        return {"embedding": normalize(self._network(signal))}
