@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,8 +16,8 @@ from masquerade.core import annotations, discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, MasqueradeError
 from masquerade.core.images import to_float, to_uint8
-from masquerade.judges import _dlib_weights, dlib_face, features
-from masquerade.networks import efficientnet_lite_internals, inputs
+from masquerade.judges import dlib_face, features
+from masquerade.networks import dlib_models, dlib_resnet, efficientnet_lite_internals, inputs
 from masquerade.training import weight_files
 
 ORANGE = (1.0, 0.0, -1.0)  # red, green, blue in [-1, 1]: all channels differ, so a swapped order changes the values
@@ -341,13 +340,13 @@ class TestDlibInPyTorch:
     def test_descriptors_equal_those_of_dlib(self):
         import dlib
 
-        model = dlib_face._model("dlib_face_recognition_resnet_model_v1.dat")
+        model = dlib_models.find_model(dlib_models.RECOGNIZER)
         portrait = skimage.data.astronaut()
         drawn = [portrait[20:170, 150:300], portrait[::-1][:150, :150], portrait[:300:2, 80:380:2]]
         noise = list(np.random.default_rng(0).integers(0, 256, (2, 150, 150, 3), dtype=np.uint8))
         chips = [*map(np.ascontiguousarray, drawn), *noise, np.zeros((150, 150, 3), np.uint8)]
-        expected = np.array(dlib.face_recognition_model_v1(model).compute_face_descriptor(chips))
-        network = _dlib_weights.load(Path(model))
+        expected = np.array(dlib.face_recognition_model_v1(str(model)).compute_face_descriptor(chips))
+        network = dlib_resnet.load(model)
         single = dlib_face.descriptors(network, chips)
         with torch.inference_mode():
             exact = network.double()(torch.from_numpy(np.stack(chips)).permute(0, 3, 1, 2).double()).numpy()
@@ -359,7 +358,7 @@ class TestDlibInPyTorch:
 
     @pytest.mark.parametrize("size", [0, 1000, 10_000_000])
     def test_truncated_file_is_refused(self, tmp_path, size):
-        whole = Path(dlib_face._model("dlib_face_recognition_resnet_model_v1.dat")).read_bytes()
+        whole = dlib_models.find_model(dlib_models.RECOGNIZER).read_bytes()
         (tmp_path / "cut.dat").write_bytes(whole[:size])
         with pytest.raises(CheckpointError, match=r"cut.dat is damaged or of another network"):
-            _dlib_weights.load(tmp_path / "cut.dat")
+            dlib_resnet.load(tmp_path / "cut.dat")

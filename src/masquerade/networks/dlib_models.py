@@ -3,6 +3,7 @@ jobs.
 """
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,15 @@ from masquerade.networks.inputs import to_pixels
 
 if TYPE_CHECKING:
     import dlib
+
+RECOGNIZER = "dlib_face_recognition_resnet_model_v1.dat"
+
+
+def find_model(name: str) -> Path:
+    """A file of the package face-recognition-models. Raises MasqueradeError if the package is not installed."""
+    from masquerade.assets.packaged import packaged
+
+    return packaged("face_recognition_models", "models", name, install="face-recognition-models")
 
 
 @cache
@@ -26,11 +36,7 @@ def face_recognizer() -> "dlib.face_recognition_model_v1":
     """dlib's recognizer of faces, by dlib's own code: slow for many faces, but without the import of PyTorch."""
     import dlib
 
-    from masquerade.assets.packaged import packaged
-
-    name = "dlib_face_recognition_resnet_model_v1.dat"
-    path = packaged("face_recognition_models", "models", name, install="face-recognition-models")
-    return dlib.face_recognition_model_v1(str(path))
+    return dlib.face_recognition_model_v1(str(find_model(RECOGNIZER)))
 
 
 @cache
@@ -41,11 +47,7 @@ def landmark_predictor() -> "dlib.shape_predictor":
     """
     import dlib
 
-    from masquerade.assets.packaged import packaged
-
-    name = "shape_predictor_68_face_landmarks.dat"
-    path = packaged("face_recognition_models", "models", name, install="face-recognition-models")
-    return dlib.shape_predictor(str(path))
+    return dlib.shape_predictor(str(find_model("shape_predictor_68_face_landmarks.dat")))
 
 
 DETECTOR_SIDE = 178
