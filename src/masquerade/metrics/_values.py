@@ -37,7 +37,7 @@ def share(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
     return replace(counted, spread=None, spread_of="", note=note if counted.over else counted.note)
 
 
-def of_pixels(evidence: Evidence, quantity: str, scale: float = 1.0) -> dict[str, Value]:
+def average_pixels(evidence: Evidence, quantity: str, scale: float = 1.0) -> dict[str, Value]:
     """The mean over faces of what the judge ``pixels`` measured of each, divided by ``scale``; {} if it did not."""
     column = f"pixels.{quantity}"
     if column not in evidence.derived:
@@ -74,9 +74,21 @@ def judges_with(evidence: Evidence, quantity: str) -> list[str]:
     return [judge for judge in evidence.judges if f"{judge}.{quantity}" in evidence.derived]
 
 
-def distances(evidence: Evidence, judge: str) -> np.ndarray:
-    """Euclidean distance of the embeddings of each original and its derived face, (N,). NaN if one is missing."""
-    original, derived = evidence.pair(f"{judge}.embedding")
+def average_faces(
+    evidence: Evidence,
+    quantity: str,
+    measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    average: Callable[[np.ndarray, np.ndarray], Value] = mean,
+) -> dict[str, Value]:
+    """For each judge that measured ``quantity``: the average over faces of ``measure(original, derived)``, (N,)."""
+    return {
+        judge: average(measure(*evidence.pair(f"{judge}.{quantity}")), evidence.weights)
+        for judge in judges_with(evidence, quantity)
+    }
+
+
+def distances(original: np.ndarray, derived: np.ndarray) -> np.ndarray:
+    """Euclidean distance of each original embedding and its derived one, (N, D) each: (N,). NaN if one is missing."""
     return np.linalg.norm(original - derived, axis=1)
 
 
@@ -170,7 +182,8 @@ def shares_at_rate(evidence: Evidence, far: float, compare: Comparison) -> dict[
     """
     values = {}
     for judge in judges_with(evidence, "embedding"):
-        from_original, impostors = distances(evidence, judge), impostor_distances(evidence, judge)
+        from_original = distances(*evidence.pair(f"{judge}.embedding"))
+        impostors = impostor_distances(evidence, judge)
         threshold = find_threshold(far, impostors)
         if np.isnan(threshold):
             values[judge] = Value(float("nan"), 0, len(from_original), note=too_few(far, len(impostors)))

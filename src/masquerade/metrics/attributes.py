@@ -12,7 +12,7 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.face_tables import stack
 from masquerade.core.settings import Settings
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with, mean, mean_of_draws, share
+from masquerade.metrics._values import average_faces, judges_with, mean_of_draws, share
 
 THRESHOLD = 0.5
 Attribute = Annotated[str, Field(min_length=1)]
@@ -173,13 +173,13 @@ class GenderPreservation(Metric):
     unit = "share of faces"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        values = {}
-        for judge in judges_with(evidence, "male"):
-            original, derived = evidence.pair(f"{judge}.male")
-            measured = np.isfinite(original) & np.isfinite(derived)
-            kept = np.where(measured, (original > 0.5) == (derived > 0.5), np.nan)
-            values[judge] = share(kept, evidence.weights)
-        return values
+        return average_faces(evidence, "male", _compare_genders, share)
+
+
+def _compare_genders(original: np.ndarray, derived: np.ndarray) -> np.ndarray:
+    """1 if both are male or both are not, 0 if they differ, NaN if one is missing; (N,)."""
+    measured = np.isfinite(original) & np.isfinite(derived)
+    return np.where(measured, (original > 0.5) == (derived > 0.5), np.nan)
 
 
 class AgeDifference(Metric):
@@ -199,7 +199,4 @@ class AgeDifference(Metric):
     unit = "years"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        pairs = {judge: evidence.pair(f"{judge}.age") for judge in judges_with(evidence, "age")}
-        return {
-            judge: mean(np.abs(original - derived), evidence.weights) for judge, (original, derived) in pairs.items()
-        }
+        return average_faces(evidence, "age", lambda original, derived: np.abs(original - derived))

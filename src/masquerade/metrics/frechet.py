@@ -36,15 +36,8 @@ class FrechetDistance(Metric):
     def _measure(self, evidence: Evidence, judge: str) -> Value:
         original, derived = evidence.pair(f"{judge}.features")
         measured = np.asarray(np.isfinite(original).all(axis=1) & np.isfinite(derived).all(axis=1))
-        count = int(measured.sum())
-        if count < 2:
-            return Value(float("nan"), count, len(measured), note="a covariance needs two faces")
         first, second = original[measured], derived[measured]
-        value, draws = (
-            compute_frechet(first, second),
-            frechet_draws(first, second, evidence.weights[:, measured], paired=True),
-        )
-        return Value(value, count, len(measured), note=f"from {count} faces", draws=center(draws, value))
+        return _compare(first, second, evidence, measured, f"from {len(first)} faces")
 
 
 class FrechetDistanceToTarget(Metric):
@@ -79,8 +72,16 @@ def _to_target(evidence: Evidence, targets: pd.DataFrame, column: str) -> Value:
     faces, target = stack(evidence.derived[column]), stack(targets[column])
     measured = np.isfinite(faces).all(axis=1)
     derived, target = faces[measured], target[np.isfinite(target).all(axis=1)]
-    if min(len(derived), len(target)) < 2:
-        return Value(math.nan, len(derived), len(faces), note="a covariance needs two faces")
-    value, note = compute_frechet(derived, target), f"from {len(derived)} faces to {len(target)}"
-    draws = frechet_draws(derived, target, evidence.weights[:, measured], paired=False)
-    return Value(value, len(derived), len(faces), note=note, draws=center(draws, value))
+    note = f"from {len(derived)} faces to {len(target)}"
+    return _compare(derived, target, evidence, measured, note, paired=False)
+
+
+def _compare(
+    first: np.ndarray, second: np.ndarray, evidence: Evidence, measured: np.ndarray, note: str, paired: bool = True
+) -> Value:
+    """The distance of two sets of features, (N, D) and (M, D). ``measured``: which faces those of the first set are."""
+    if min(len(first), len(second)) < 2:
+        return Value(math.nan, len(first), len(measured), note="a covariance needs two faces")
+    value = compute_frechet(first, second)
+    draws = frechet_draws(first, second, evidence.weights[:, measured], paired=paired)
+    return Value(value, len(first), len(measured), note=note, draws=center(draws, value))

@@ -4,7 +4,7 @@ import numpy as np
 
 from masquerade.core.face_tables import stack
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with, mean, share, to_papers_size
+from masquerade.metrics._values import average_faces, judges_with, mean, share, to_papers_size
 
 
 class DetectionRate(Metric):
@@ -50,11 +50,10 @@ class BoxDistance(Metric):
     unit = "pixels of 256"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        pairs = {judge: evidence.pair(f"{judge}.box") for judge in judges_with(evidence, "box")}
-        return {
-            judge: mean(np.abs(first - second).mean(axis=1) * to_papers_size(evidence), evidence.weights)
-            for judge, (first, second) in pairs.items()
-        }
+        def measure(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+            return np.abs(first - second).mean(axis=1) * to_papers_size(evidence)
+
+        return average_faces(evidence, "box", measure)
 
 
 POINTS = ("landmarks", "points")

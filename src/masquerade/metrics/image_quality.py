@@ -2,7 +2,7 @@
 
 from masquerade.core.face_tables import stack
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with, mean, of_pixels
+from masquerade.metrics._values import average_pixels, judges_with, mean
 
 
 class Psnr(Metric):
@@ -23,7 +23,7 @@ class Psnr(Metric):
     unit = "dB"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_pixels(evidence, "psnr")
+        return average_pixels(evidence, "psnr")
 
 
 class Ssim(Metric):
@@ -43,7 +43,7 @@ class Ssim(Metric):
     unit = "index"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_pixels(evidence, "ssim")
+        return average_pixels(evidence, "ssim")
 
 
 LEVELS = 255.0
@@ -66,7 +66,7 @@ class Mae(Metric):
     unit = "of pixels in [0, 1]"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_pixels(evidence, "mae", LEVELS)
+        return average_pixels(evidence, "mae", LEVELS)
 
 
 class Mse(Metric):
@@ -88,7 +88,7 @@ class Mse(Metric):
     digits = 5
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_pixels(evidence, "mse", LEVELS**2)
+        return average_pixels(evidence, "mse", LEVELS**2)
 
 
 class PerceptualDistance(Metric):
