@@ -15,7 +15,7 @@ from masquerade.core import face_tables as core_measurements
 from masquerade.core.statistics import people_weights
 from masquerade.metrics._examples import attack_evidence
 from masquerade.metrics._examples import evidence as example
-from masquerade.metrics.equal_error import equal_error_rates
+from masquerade.metrics.attacks import equal_error_rates
 from masquerade.pipeline import evaluation
 from metric_evidence import compute
 

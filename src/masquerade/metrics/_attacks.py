@@ -9,11 +9,19 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.statistics import people_of
-from masquerade.metrics import Evidence, Value
+from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._values import mean, mean_of_draws, share
 
 NAMES_OR_LINKS = ("naming", "linking")
 """What the attackers ask who look for the person in an anonymized image."""
+
+
+class AttackMetric(Metric):
+    """A metric of attackers who know the method: of one image a face, and mostly a share that should be low."""
+
+    direction = "lower"
+    unit = "share of probes"
+    repeats = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class Attack:
         )  # fmt: skip
 
 
-def attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested") -> list[Attack]:
+def list_attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested") -> list[Attack]:
     """Every attacker that asks one of ``asks`` with each of its recognizers, in the order of the rows.
 
     ``group``: whose probes: ``tested`` people, or those of the attacker who were ``held_out``.
@@ -80,7 +88,7 @@ def attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested") ->
     return found
 
 
-def strongest(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> tuple[str, Value]:
+def find_strongest(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> tuple[str, Value]:
     """The name and the value that is the highest or the lowest. Values that are missing do not count.
 
     The draws are the extreme of all values in each bootstrap sample, so that the interval is that of the extreme.
@@ -95,7 +103,7 @@ def strongest(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]
     return name, replace(counted[name], draws=over_draws.reduce(draws) if draws else None)
 
 
-def of_attackers(
+def measure_attackers(
     evidence: Evidence,
     measure: Callable[[Probes], Value],
     remark: Callable[[Attack], str],
@@ -106,14 +114,14 @@ def of_attackers(
     ``extreme``: whether the highest or the lowest value is that of the strongest attacker. ``strongest`` is over all
     attackers that are no controls, ``strongest_naming`` over those of them that name people.
     """
-    kinds, values = each_attacker(evidence, measure, remark, extreme)
+    kinds, values = measure_each_attacker(evidence, measure, remark, extreme)
     real = {attacker: value for attacker, value in values.items() if not kinds[attacker].control}
     naming = {attacker: value for attacker, value in real.items() if kinds[attacker].asks == "naming"}
     sets = {"strongest": real, "strongest_naming": naming}
-    return {part: strongest_with_name(members, extreme) for part, members in sets.items() if members} | values
+    return {part: name_strongest(members, extreme) for part, members in sets.items() if members} | values
 
 
-def each_attacker(
+def measure_each_attacker(
     evidence: Evidence,
     measure: Callable[[Probes], Value],
     remark: Callable[[Attack], str],
@@ -126,16 +134,16 @@ def each_attacker(
     """
     by_attacker: dict[str, dict[str, Value]] = {}
     kinds: dict[str, Attack] = {}
-    for attack in attacks(evidence, NAMES_OR_LINKS, group):
+    for attack in list_attacks(evidence, NAMES_OR_LINKS, group):
         value = add_note(attack, attack.over_trainings(measure), f"{remark(attack)}, recognizer {attack.recognizer}")
         by_attacker.setdefault(attack.attacker, {})[attack.recognizer] = value
         kinds[attack.attacker] = attack
-    return kinds, {attacker: strongest(values, extreme)[1] for attacker, values in by_attacker.items()}
+    return kinds, {attacker: find_strongest(values, extreme)[1] for attacker, values in by_attacker.items()}
 
 
-def strongest_with_name(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> Value:
-    """The value of `strongest`. Its note begins with the name."""
-    name, value = strongest(values, extreme)
+def name_strongest(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> Value:
+    """The value of `find_strongest`. Its note begins with the name."""
+    name, value = find_strongest(values, extreme)
     return replace(value, note=f"{name}: {value.note}") if value.over else value
 
 
@@ -156,7 +164,7 @@ def describe_untrained(attack: Attack) -> str:
     return f"{attack.failed} of {every} trainings did not learn: they attack untrained"
 
 
-def among_first(places: int) -> Callable[[Probes], Value]:
+def count_first(places: int) -> Callable[[Probes], Value]:
     """Measures the share of the probes whose person is among the first ``places`` people of the gallery."""
 
     def measure(probes: Probes) -> Value:
@@ -166,19 +174,19 @@ def among_first(places: int) -> Callable[[Probes], Value]:
     return measure
 
 
-def chance(attack: Attack, places: int) -> str:
+def describe_chance(attack: Attack, places: int) -> str:
     """The share of probes that a guess finds among the first ``places`` people, as a text."""
     people = attack.trainings[0].numbers("people")  # NaN for a refused probe
     known = people[np.isfinite(people)]
     return f"chance {min(1.0, places / known[0]):.3f}" if known.size else ""
 
 
-def restorers(evidence: Evidence) -> list[Attack]:
+def list_restorations(evidence: Evidence) -> list[Attack]:
     """The attacks in which images were restored and measured."""
     if evidence.attack_results is None or "ssim" not in evidence.attack_results:
         return []
     restored = evidence.attack_results[evidence.attack_results["ssim"].notna()]["attacker"].unique()
-    return [attack for attack in attacks(evidence, NAMES_OR_LINKS) if attack.attacker in restored]
+    return [attack for attack in list_attacks(evidence, NAMES_OR_LINKS) if attack.attacker in restored]
 
 
 def measure_restored(evidence: Evidence, quantity: str) -> dict[str, Value]:
@@ -186,11 +194,11 @@ def measure_restored(evidence: Evidence, quantity: str) -> dict[str, Value]:
 
     Recognizers do not change the images, so that of the first one counts.
     """
-    found, values = restorers(evidence), {}
-    for attack in found:
+    attacks, values = list_restorations(evidence), {}
+    for attack in attacks:
         if attack.attacker not in values:
             values[attack.attacker] = mean_of_restored(attack, quantity)
-    return values | ({"anonymized": mean_of_restored(found[0], f"before_{quantity}")} if found else {})
+    return values | ({"anonymized": mean_of_restored(attacks[0], f"before_{quantity}")} if attacks else {})
 
 
 def mean_of_restored(attack: Attack, column: str) -> Value:
@@ -206,17 +214,6 @@ def mean_of_restored(attack: Attack, column: str) -> Value:
     return add_note(attack, value, value.note)
 
 
-def of_downstream_utility(
-    evidence: Evidence, column: str, average: Callable[[np.ndarray, np.ndarray], Value]
-) -> dict[str, Value]:
-    """The average over clear test images of what networks do that learn from anonymized images; {} without any."""
-    results = evidence.downstream_utility
-    if results is None or column not in results:
-        return {}
-    weights = evidence.weights_of(people_of(results["identity"].to_numpy(), results["id"].to_numpy()))
-    return {"": average(results[column].to_numpy(dtype=np.float64), weights)}
-
-
-def without(probes: Probes, reason: str) -> Value:
+def refuse(probes: Probes, reason: str) -> Value:
     """The value of probes that have none."""
     return Value(math.nan, 0, len(probes.rows), note=reason)

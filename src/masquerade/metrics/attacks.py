@@ -5,23 +5,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from masquerade.metrics import Evidence, Metric, Value
+from masquerade.metrics import Evidence, Value
 from masquerade.metrics._attacks import (
     Attack,
+    AttackMetric,
     Probes,
-    among_first,
-    attacks,
-    chance,
+    count_first,
+    describe_chance,
     describe_untrained,
-    each_attacker,
-    of_attackers,
-    strongest_with_name,
-    without,
+    list_attacks,
+    measure_attackers,
+    measure_each_attacker,
+    name_strongest,
+    refuse,
 )
 from masquerade.metrics._values import share_at_threshold
 
 
-class AttackRank1Rate(Metric):
+class AttackRank1Rate(AttackMetric):
     """Mean over probes of [the right person is the first one in the gallery], in [0, 1]; lower is better.
 
     ``rank``: (N,), the place of the person of each probe, from 1. The people of the gallery are sorted by the distance
@@ -40,15 +41,16 @@ class AttackRank1Rate(Metric):
 
     name = "attack_rank1_rate"
     title = "rank-1 rate of informed attackers"
-    direction = "lower"
-    unit = "share of probes"
-    repeats = False
+    places = 1
+    """How many of the first people in the gallery count."""
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_attackers(evidence, among_first(1), lambda attack: chance(attack, 1))
+        return measure_attackers(
+            evidence, count_first(self.places), lambda attack: describe_chance(attack, self.places)
+        )
 
 
-class AttackRank5Rate(Metric):
+class AttackRank5Rate(AttackRank1Rate):
     """Mean over probes of [the right person is among the first five in the gallery], in [0, 1]; lower is better.
 
     ``rank``: (N,). The parts are those of `attack_rank1_rate`. The note gives chance, five over the people of the
@@ -63,15 +65,10 @@ class AttackRank5Rate(Metric):
 
     name = "attack_rank5_rate"
     title = "rank-5 rate of informed attackers"
-    direction = "lower"
-    unit = "share of probes"
-    repeats = False
-
-    def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_attackers(evidence, among_first(5), lambda attack: chance(attack, 5))
+    places = 5
 
 
-class AttackHeldOutRate(Metric):
+class AttackHeldOutRate(AttackMetric):
     """Mean over probes of [the right person is the first one in the gallery], in [0, 1], on the attackers' own people.
 
     The same measure as `attack_rank1_rate`, on people of the attackers from whom nothing was learned. It says what a
@@ -89,14 +86,14 @@ class AttackHeldOutRate(Metric):
     name = "attack_held_out_rate"
     title = "rank-1 rate of informed attackers on their held-out people"
     direction = "none"
-    unit = "share of probes"
-    repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return each_attacker(evidence, among_first(1), lambda attack: chance(attack, 1), group="held_out")[1]
+        return measure_each_attacker(
+            evidence, count_first(1), lambda attack: describe_chance(attack, 1), group="held_out"
+        )[1]
 
 
-class AttackTrueAcceptanceRate(Metric):
+class AttackTrueAcceptanceRate(AttackMetric):
     """Mean over probes of [the distance to their person is below the threshold], in [0, 1]; lower is better.
 
     ``distance``: (N,), from the probe to the nearest image of its person in the gallery. The threshold accepts at
@@ -113,18 +110,15 @@ class AttackTrueAcceptanceRate(Metric):
 
     name = "attack_true_acceptance_rate"
     title = "true acceptance rate of informed attackers"
-    direction = "lower"
-    unit = "share of probes"
-    repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_attackers(evidence, _measure_accepted, _thresholds)
+        return measure_attackers(evidence, _measure_accepted, _thresholds)
 
 
 def _measure_accepted(probes: Probes) -> Value:
     threshold = probes.numbers("threshold")[0]
     if np.isnan(threshold):
-        return without(probes, "too few pairs of strangers among the attacker's held-out people for a threshold")
+        return refuse(probes, "too few pairs of strangers among the attacker's held-out people for a threshold")
     return share_at_threshold(probes.numbers("distance"), probes.weights, operator.lt, threshold, "")
 
 
@@ -141,7 +135,7 @@ LEARNED = "adaptive"
 """The recognizer that learned from protected images. The others are as they were."""
 
 
-class PoisoningProtectionRate(Metric):
+class PoisoningProtectionRate(AttackMetric):
     """1 - mean over clear probes of [the right person is the first one in the gallery], in [0, 1]; higher is better.
 
     ``rank``: (N,). The gallery has protected images of the person of the probe and clear images of all others.
@@ -159,19 +153,117 @@ class PoisoningProtectionRate(Metric):
     name = "poisoning_protection_rate"
     title = "protection by a poisoned gallery"
     direction = "higher"
-    unit = "share of probes"
-    repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        values = {attack.recognizer: _measure_missed(attack) for attack in attacks(evidence, ("protecting",))}
-        return {"strongest": strongest_with_name(values, "lowest")} | values if values else {}
+        values = {attack.recognizer: _measure_missed(attack) for attack in list_attacks(evidence, ("protecting",))}
+        return {"strongest": name_strongest(values, "lowest")} | values if values else {}
 
 
 def _measure_missed(attack: Attack) -> Value:
-    found = attack.over_trainings(among_first(1))
+    found = attack.over_trainings(count_first(1))
     if not found.over:
         return found
     failed = describe_untrained(attack) if attack.recognizer == LEARNED else ""
     draws = None if found.draws is None else 1 - found.draws
-    note = "; ".join(part for part in (f"found by {chance(attack, 1)}", failed) if part)
+    note = "; ".join(part for part in (f"found by {describe_chance(attack, 1)}", failed) if part)
     return replace(found, value=1 - found.value, draws=draws, note=note)
+
+
+AT_ONCE = 2**22
+"""Distances times bootstrap samples that are added up at a time: 32 MB."""
+COARSE = 65
+"""Thresholds at which the rates are computed first, to find where they are equal."""
+Pairs = tuple[np.ndarray, np.ndarray]
+"""Distances (M,), and the number of the probe of each, (M,)."""
+
+
+class AttackEqualErrorRate(AttackMetric):
+    """FAR(t) at the threshold t where FAR(t) = FRR(t), in [0, 1], 0.5 by chance; higher is better for privacy.
+
+    FRR(t): the share of the probes whose ``distance`` (N,) to their own person is at least t. FAR(t): the share of the
+    ``strangers``' distances (N, S) that are below t. Both change in steps, so they are interpolated linearly between
+    the distances that occur. A bootstrap sample counts the own distance and the strangers of a probe as often as its
+    person, and has a threshold of its own. Parts: as of `attack_rank1_rate`; ``strongest`` is the minimum.
+    Reference: Jain et al. 2004, An Introduction to Biometric Recognition; Todt et al. 2024 (SEBA, arXiv:2407.06648),
+    attackers who know the method.
+
+    >>> from masquerade.metrics._examples import attack_evidence, values
+    >>> answers = {"attacker": ["naive", "naive"], "distance": [1.0, 3.0], "strangers": [[2.0], [4.0]]}
+    >>> values(AttackEqualErrorRate, attack_evidence(answers))
+    {'strongest': 0.5, 'strongest_naming': 0.5, 'naive': 0.5}
+    """
+
+    name = "attack_equal_error_rate"
+    title = "equal error rate of informed attackers"
+    direction = "higher"
+    unit = "error rate"
+
+    def compute(self, evidence: Evidence) -> dict[str, Value]:
+        return measure_attackers(evidence, _equal_error, lambda _: "chance 0.500", "lowest")
+
+
+def _equal_error(probes: Probes) -> Value:
+    distances = probes.numbers("distance")
+    counted = np.flatnonzero(np.isfinite(distances))
+    if not counted.size:
+        return refuse(probes, "no face could be measured")
+    strangers = [np.asarray(part, dtype=np.float64) for part in probes.rows["strangers"].iloc[counted]]
+    strangers = [part[np.isfinite(part)] for part in strangers]
+    if not sum(map(len, strangers)):
+        return refuse(probes, "the gallery has no strangers")
+    every = np.vstack([np.ones(len(counted)), probes.weights[:, counted]])
+    rates = equal_error_rates(distances[counted], strangers, every)
+    return Value(float(rates[0]), len(counted), len(distances), draws=rates[1:])
+
+
+def equal_error_rates(genuine: np.ndarray, strangers: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """The equal error rate in each of B samples, (B,), NaN for a sample without a probe.
+
+    ``genuine``: (N,). ``strangers``: for each of N probes the distances to others. ``weights``: (B, N), how often the
+    distances of each probe count. With the share G(t) of genuine distances below t, FRR = 1 - G, so the rates are equal
+    where G(t) + FAR(t) = 1. Both grow with t.
+    """
+    others = np.concatenate(strangers)
+    probes = np.repeat(np.arange(len(genuine)), [len(part) for part in strangers])
+    pairs = (genuine, np.arange(len(genuine))), (others, probes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = _near_the_crossings(np.unique(np.concatenate([genuine, others])), pairs, weights)
+        most = max(1, AT_ONCE // len(steps))
+        parts = [weights[start : start + most] for start in range(0, len(weights), most)]
+        return np.concatenate([_crossing(*(_shares(steps, *each, part) for each in pairs)) for part in parts])
+
+
+def _near_the_crossings(steps: np.ndarray, pairs: tuple[Pairs, Pairs], weights: np.ndarray) -> np.ndarray:
+    """The part of the ascending ``steps`` in which the rates of every sample become equal. This saves time alone."""
+    few = steps[np.linspace(0, len(steps) - 1, min(len(steps), COARSE)).astype(int)]
+    total = np.zeros((len(weights), len(few)))
+    for distances, probes in pairs:
+        bins = np.searchsorted(few, distances)
+        counts = np.bincount(probes * len(few) + bins, minlength=weights.shape[1] * len(few))
+        sums = weights @ counts.reshape(-1, len(few)).cumsum(axis=1)
+        total += sums / sums[:, -1:]
+    places = (total < 1).sum(axis=1)
+    return steps[(steps >= few[max(places.min() - 1, 0)]) & (steps <= few[places.max()])]
+
+
+def _shares(steps: np.ndarray, distances: np.ndarray, probes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The share of ``distances`` (M,) of ``probes`` (M,) before the first of T steps and up to each, (T + 1, B)."""
+    before, inside = distances < steps[0], (distances >= steps[0]) & (distances <= steps[-1])
+    distances, near = distances[inside], probes[inside]
+    order = np.argsort(distances)
+    sums = np.empty((len(order) + 1, len(weights)))
+    sums[0] = weights @ np.bincount(probes[before], minlength=weights.shape[1])
+    sums[1:] = weights.T[near[order]]
+    np.cumsum(sums, axis=0, out=sums)
+    places = np.concatenate([[0], np.searchsorted(distances[order], steps, side="right")])
+    return sums[places] / (weights @ np.bincount(probes, minlength=weights.shape[1]))
+
+
+def _crossing(below: np.ndarray, accepted: np.ndarray) -> np.ndarray:
+    """The value of ``accepted`` where the sum of both, each (T + 1, B) and growing from 0 to 1, is 1; (B,)."""
+    total = below + accepted
+    columns = np.arange(total.shape[1])
+    last = np.maximum((total < 1).sum(axis=0), 1)
+    before = last - 1
+    way = (1 - total[before, columns]) / (total[last, columns] - total[before, columns])
+    return accepted[before, columns] + way * (accepted[last, columns] - accepted[before, columns])

@@ -153,31 +153,23 @@ class KeyAttackRate(Metric):
         facts = evidence.keys_attacked
         if facts is None:
             return {}
+        names = {(attack, whom): attack if whom == "person" else f"{attack}.{whom}"
+                 for whom in ("person", "another") for attack in ATTACKS}  # fmt: skip
         if not facts["found"]:
             note = f"too few pairs of strangers for a threshold at FAR {facts['far']:g}"
-            return {attack: Value(float("nan"), 0, 0, note=note) for attack in _attack_names()}
-        shares = {f"{attack}{ending}": facts["found"][attack][whom] for attack, whom, ending in _attack_parts()}
+            return dict.fromkeys(names.values(), Value(float("nan"), 0, 0, note=note))
         return {
-            name: read_attack_value(share, _attack_note(name, facts), "no face could be measured")
-            for name, share in shares.items()
+            name: read_attack_value(facts["found"][attack][whom], _describe(attack, facts), "no face could be measured")
+            for (attack, whom), name in names.items()
         }
 
 
-def _attack_parts() -> list[tuple[str, str, str]]:
-    """(attack, with whose original its results are compared, ending of the value's name)."""
-    return [(attack, *whom) for whom in (("person", ""), ("another", ".another")) for attack in ATTACKS]
-
-
-def _attack_names() -> list[str]:
-    return [f"{attack}{ending}" for attack, _, ending in _attack_parts()]
-
-
-def _attack_note(name: str, facts: Mapping[str, Any]) -> str:
+def _describe(attack: str, facts: Mapping[str, Any]) -> str:
     """The protocol of one value: judge and threshold, and the keys that were tried."""
     keys = f"{facts['keys']:,}" if facts["keys"] else "2^256"
     guesses = f", {facts['guesses']} random keys of {keys} keys"
     tried = {"guess": guesses, "any_guess": guesses, "average": f", {facts['averaged']} wrong keys"}
-    return f"{facts['judge']} at FAR {facts['far']:g}{tried.get(name.partition('.')[0], '')}"
+    return f"{facts['judge']} at FAR {facts['far']:g}{tried.get(attack, '')}"
 
 
 LINKED_SETS = ("originals", "own_keys", "one_key", "shuffled")

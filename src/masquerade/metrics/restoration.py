@@ -2,12 +2,20 @@
 
 import numpy as np
 
-from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._attacks import Probes, add_note, mean_of_restored, measure_restored, restorers, without
+from masquerade.metrics import Evidence, Value
+from masquerade.metrics._attacks import (
+    AttackMetric,
+    Probes,
+    add_note,
+    list_restorations,
+    mean_of_restored,
+    measure_restored,
+    refuse,
+)
 from masquerade.metrics._values import share
 
 
-class RestoredPsnr(Metric):
+class RestoredPsnr(AttackMetric):
     """Mean over probes of the PSNR of the restored image to the original in dB, at least 0; lower is better.
 
     PSNR = 10 log10(255^2 / MSE) of 8-bit RGB, ``psnr`` (N,). Parts: each attacker that restores, and ``anonymized``,
@@ -23,15 +31,14 @@ class RestoredPsnr(Metric):
 
     name = "restored_psnr"
     title = "peak signal-to-noise ratio of restored faces"
-    direction = "lower"
     unit = "dB"
-    repeats = False
+    quantity = "psnr"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return measure_restored(evidence, "psnr")
+        return measure_restored(evidence, self.quantity)
 
 
-class RestoredSsim(Metric):
+class RestoredSsim(RestoredPsnr):
     """Mean over probes of the SSIM of the restored image and the original, in [-1, 1]; lower is better.
 
     ``ssim``: (N,), as in `ssim`. Parts: each attacker that restores, and ``anonymized``, the images before the
@@ -46,15 +53,11 @@ class RestoredSsim(Metric):
 
     name = "restored_ssim"
     title = "structural similarity of restored faces"
-    direction = "lower"
     unit = "index"
-    repeats = False
-
-    def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return measure_restored(evidence, "ssim")
+    quantity = "ssim"
 
 
-class RestoredSimilarity(Metric):
+class RestoredSimilarity(AttackMetric):
     """Mean over probes of cos(e(R), e(X)) of the restored image R and the original X, in [-1, 1]; lower is better.
 
     ``similarity``: (N,), of embeddings e (N, D). Parts: ``<recognizer>.<attacker>``, and ``<recognizer>.anonymized``
@@ -70,20 +73,18 @@ class RestoredSimilarity(Metric):
 
     name = "restored_similarity"
     title = "identity similarity of restored faces"
-    direction = "lower"
     unit = "cosine"
-    repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         restored, before = {}, {}
-        for attack in restorers(evidence):
+        for attack in list_restorations(evidence):
             restored[f"{attack.recognizer}.{attack.attacker}"] = mean_of_restored(attack, "similarity")
             name = f"{attack.recognizer}.anonymized"
             before[name] = before.get(name) or mean_of_restored(attack, "before_similarity")
         return restored | before
 
 
-class RestoredNearer(Metric):
+class RestoredNearer(AttackMetric):
     """Mean over probes of [cos(e(R), e(X)) > cos(e(X'), e(X))], in [0, 1]; lower is better.
 
     X: the original, X': the anonymized image, R: the restored one; ``similarity`` and ``before_similarity`` (N,) are
@@ -99,14 +100,11 @@ class RestoredNearer(Metric):
 
     name = "restored_nearer"
     title = "faces that a restoration brings nearer to the original"
-    direction = "lower"
-    unit = "share of probes"
-    repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         return {
             f"{attack.recognizer}.{attack.attacker}": add_note(attack, attack.over_trainings(_nearer), "")
-            for attack in restorers(evidence)
+            for attack in list_restorations(evidence)
         }
 
 
@@ -114,5 +112,5 @@ def _nearer(probes: Probes) -> Value:
     after, before = probes.numbers("similarity"), probes.numbers("before_similarity")
     known = np.isfinite(after) & np.isfinite(before)
     if known.any() and (after == before)[known].all():
-        return without(probes, "the attacker left every picture as it was")
+        return refuse(probes, "the attacker left every picture as it was")
     return share(np.where(known, after > before, np.nan), probes.weights)

@@ -1,14 +1,15 @@
 """What networks that learned from anonymized faces do on unprotected faces: attributes, detection and landmarks."""
 
 import math
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from masquerade.core.annotations import ANNOTATED, INNER, OUTER
-from masquerade.core.statistics import compute_weighted_ratios
+from masquerade.core.statistics import compute_weighted_ratios, people_of
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._attacks import of_downstream_utility
 from masquerade.metrics._values import mean, mean_of_draws, share
 
 THRESHOLD = 0.5
@@ -120,7 +121,22 @@ def _agreement(pseudo: pd.DataFrame, known: pd.DataFrame) -> str:
     return f"; {(first[both] == second[both]).mean():.3f} of the labels are right" if both.any() else ""
 
 
-class TwinDetectionRate(Metric):
+class TwinMetric(Metric):
+    """The average over clear test images of what networks do that learned from anonymized images; {} without any."""
+
+    repeats = False
+    quantity: ClassVar[str]
+    average: ClassVar[Callable[[np.ndarray, np.ndarray], Value]] = staticmethod(mean)
+
+    def compute(self, evidence: Evidence) -> dict[str, Value]:
+        results = evidence.downstream_utility
+        if results is None or self.quantity not in results:
+            return {}
+        weights = evidence.weights_of(people_of(results["identity"].to_numpy(), results["id"].to_numpy()))
+        return {"": self.average(results[self.quantity].to_numpy(dtype=np.float64), weights)}
+
+
+class TwinDetectionRate(TwinMetric):
     """Mean over clear test images of [the detector's best cell holds the face], in [0, 1]; higher is better.
 
     ``found``: (N,), 1 or 0. The detector never saw a clear image, so a high rate says that anonymized images can
@@ -137,13 +153,11 @@ class TwinDetectionRate(Metric):
     title = "face detection rate after training on anonymized faces"
     direction = "higher"
     unit = "share of faces"
-    repeats = False
-
-    def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_downstream_utility(evidence, "found", share)
+    quantity = "found"
+    average = staticmethod(share)
 
 
-class TwinBoxOverlap(Metric):
+class TwinBoxOverlap(TwinMetric):
     """Mean over clear test images of |A and B| / |A or B|, in [0, 1]; higher is better.
 
     A: the detector's box, B: the true one; ``overlap``: (N,), the intersection over union of their areas. The detector
@@ -160,13 +174,10 @@ class TwinBoxOverlap(Metric):
     title = "overlap of boxes after training on anonymized faces"
     direction = "higher"
     unit = "intersection over union"
-    repeats = False
-
-    def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_downstream_utility(evidence, "overlap", mean)
+    quantity = "overlap"
 
 
-class TwinLandmarkError(Metric):
+class TwinLandmarkError(TwinMetric):
     """Mean over clear test images of the mean landmark error in percent of the eye distance; lower is better.
 
     ``landmark_error``: (N,), at least 0, the mean over points of their Euclidean distance. The network never saw a
@@ -184,7 +195,4 @@ class TwinLandmarkError(Metric):
     title = "landmark error after training on anonymized faces"
     direction = "lower"
     unit = "% of the eye distance"
-    repeats = False
-
-    def compute(self, evidence: Evidence) -> dict[str, Value]:
-        return of_downstream_utility(evidence, "landmark_error", mean)
+    quantity = "landmark_error"
