@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.attackers import Recognizer as EmbeddingsOf
-from masquerade.attackers._parameters import RecognitionParams
+from masquerade.attackers.recognition import RecognitionParams
 from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances, separability
 from masquerade.attackers.study.training_sets import AttackerTrainingSet, Pairs
 from masquerade.backbones import loaded as loaded_backbone

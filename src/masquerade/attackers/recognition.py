@@ -1,17 +1,29 @@
 """Attackers who recognize people: with recognizers of unprotected faces, or of faces that a method changed."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from masquerade.attackers import Attacker, Recognizer
-from masquerade.attackers._parameters import RecognitionParams
-from masquerade.core.settings import NoParameters
-from masquerade.training.settings import TrainingJob
+from masquerade.core.settings import Name, NoParameters
+from masquerade.training.settings import Computed, KernelUpdates, TrainingJob
 
 if TYPE_CHECKING:
     from masquerade.attackers.study.training_sets import AttackerTrainingSet
     from masquerade.methods import Capabilities
+
+
+class RecognitionParams(KernelUpdates, Computed):
+    """How a recognizer learns the method's images."""
+
+    start: Name
+    """The backbone, a recognizer, from whose architecture and clear weights it starts. It changes a copy."""
+
+    scale: Annotated[float, Field(gt=0)]
+    """s of ArcFace (Deng et al. 2019, Eq. 3)."""
+    margin: Annotated[float, Field(ge=0, le=1.5)]
+    """m of ArcFace in radians."""
 
 
 class RecognitionAttacker(Attacker):

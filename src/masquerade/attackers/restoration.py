@@ -1,18 +1,28 @@
 """Attackers who restore the face before it is recognized: by a trained network or by a classical filter."""
 
-from typing import TYPE_CHECKING, Annotated
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from masquerade.attackers import Attacker
-from masquerade.attackers._parameters import RestorationParams
 from masquerade.core.images import to_float, to_uint8
-from masquerade.core.settings import Settings
-from masquerade.training.settings import TrainingJob
+from masquerade.core.settings import Channels, Settings
+from masquerade.training.settings import Computed, KernelUpdates, TrainingJob
 
 if TYPE_CHECKING:
     from masquerade.attackers.study.training_sets import AttackerTrainingSet
+
+
+class RestorationParams(KernelUpdates, Computed):
+    """How a network learns to undo a method."""
+
+    widths: Annotated[list[Channels], Field(min_length=2)]
+    """Channels of the U-Net at each size, from the finest to the coarsest."""
+    edges: Annotated[float, Field(ge=0)] = 1.0
+    """Weight of the mean absolute error of neighboring pixels' differences, beside that of the pixels."""
 
 
 class Restoring(Attacker):
@@ -40,7 +50,39 @@ class Restoring(Attacker):
         return _restoration.load_restorer(self.checkpoint)(images)
 
 
-class Interpolation(Attacker):
+class FilterAttacker(Attacker):
+    """A classical filter, `apply`, with the strength that restores the attackers' own images best."""
+
+    asks = "naming"
+    restores = True
+    apply: ClassVar[Callable[[np.ndarray, Any], np.ndarray]]
+    """Images float32 (N, 3, H, W) in [-1, 1] and a strength -> images of the same shape."""
+
+    @abstractmethod
+    def list_strengths(self) -> list:
+        """The strengths that are tried."""
+
+    def study(self, training_set: "AttackerTrainingSet") -> None:
+        from masquerade.attackers import _restoration
+
+        self._strength = _restoration.strongest(training_set, self.list_strengths(), self.apply)
+
+    def restore(self, images: np.ndarray) -> np.ndarray:
+        return self.apply(images, self._strength)
+
+
+def enlarge(images: np.ndarray, block: int) -> np.ndarray:
+    """Images float32 (N, 3, H, W) in [-1, 1], reduced by ``block`` and enlarged again."""
+    import cv2
+
+    side = images.shape[-1]
+    few = max(1, side // block)
+    reduced = [cv2.resize(image, (few, few), interpolation=cv2.INTER_AREA) for image in to_uint8(images)]
+    enlarged = [cv2.resize(image, (side, side), interpolation=cv2.INTER_CUBIC) for image in reduced]
+    return to_float(np.stack(enlarged))
+
+
+class Interpolation(FilterAttacker):
     """Averages the image in blocks and enlarges them by cubic interpolation.
 
     The side of a block is the one that restores the attackers' own images best.
@@ -49,8 +91,7 @@ class Interpolation(Attacker):
     name = "interpolation"
     title = "Interpolation"
     source = "Todt et al. 2024, SEBA (arXiv:2407.06648), with its learned size"
-    asks = "naming"
-    restores = True
+    apply = staticmethod(enlarge)
 
     class Params(Settings):
         blocks: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
@@ -58,52 +99,8 @@ class Interpolation(Attacker):
 
     params: Params
 
-    def study(self, training_set: "AttackerTrainingSet") -> None:
-        from masquerade.attackers import _restoration
-
-        self._block = _restoration.strongest(training_set, self.params.blocks, enlarge)
-
-    def restore(self, images: np.ndarray) -> np.ndarray:
-        return enlarge(images, self._block)
-
-
-def enlarge(images: np.ndarray, block: int) -> np.ndarray:
-    """Images float32 (N, 3, H, W) in [-1, 1], reduced by ``block`` and enlarge again."""
-    import cv2
-
-    side = images.shape[-1]
-    few = max(1, side // block)
-    pictures = [
-        cv2.resize(
-            cv2.resize(one, (few, few), interpolation=cv2.INTER_AREA), (side, side), interpolation=cv2.INTER_CUBIC
-        )
-        for one in to_uint8(images)
-    ]
-    return to_float(np.stack(pictures))
-
-
-class NonlocalMeans(Attacker):
-    """Non-local means with the strength that restores the attackers' own images best."""
-
-    name = "nonlocal_means"
-    title = "Non-local means"
-    source = "Buades et al. 2011, Non-Local Means Denoising (doi:10.5201/ipol.2011.bcm_nlm), as OpenCV computes it"
-    asks = "naming"
-    restores = True
-
-    class Params(Settings):
-        strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
-        """Filter strengths h that are tried, gray levels."""
-
-    params: Params
-
-    def study(self, training_set: "AttackerTrainingSet") -> None:
-        from masquerade.attackers import _restoration
-
-        self._strength = _restoration.strongest(training_set, self.params.strengths, denoise)
-
-    def restore(self, images: np.ndarray) -> np.ndarray:
-        return denoise(images, self._strength)
+    def list_strengths(self) -> list[int]:
+        return self.params.blocks
 
 
 def denoise(images: np.ndarray, strength: float) -> np.ndarray:
@@ -111,18 +108,52 @@ def denoise(images: np.ndarray, strength: float) -> np.ndarray:
     import cv2
 
     blue_first = np.ascontiguousarray(to_uint8(images)[..., ::-1])  # OpenCV's order, from which it computes lightness
-    pictures = [cv2.fastNlMeansDenoisingColored(one, None, strength, strength, 7, 21) for one in blue_first]
-    return to_float(np.stack(pictures)[..., ::-1])
+    denoised = [cv2.fastNlMeansDenoisingColored(image, None, strength, strength, 7, 21) for image in blue_first]
+    return to_float(np.stack(denoised)[..., ::-1])
 
 
-class Wiener(Attacker):
+class NonlocalMeans(FilterAttacker):
+    """Non-local means with the strength that restores the attackers' own images best."""
+
+    name = "nonlocal_means"
+    title = "Non-local means"
+    source = "Buades et al. 2011, Non-Local Means Denoising (doi:10.5201/ipol.2011.bcm_nlm), as OpenCV computes it"
+    apply = staticmethod(denoise)
+
+    class Params(Settings):
+        strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+        """Filter strengths h that are tried, gray levels."""
+
+    params: Params
+
+    def list_strengths(self) -> list[float]:
+        return self.params.strengths
+
+
+def sharpen(images: np.ndarray, strength: tuple[float, float]) -> np.ndarray:
+    """Images float32 (N, 3, H, W) in [-1, 1], each plane deconvolved with a Gaussian.
+
+    ``strength``: the deviation of the Gaussian in pixels, and the weight of smoothness against fidelity.
+    """
+    from skimage.restoration import wiener
+
+    deviation, balance = strength
+    reach = round(3 * deviation)
+    line = np.exp(-0.5 * (np.arange(-reach, reach + 1) / deviation) ** 2)
+    spread = np.outer(line, line) / line.sum() ** 2
+    padded = np.pad(images, ((0, 0), (0, 0), (reach, reach), (reach, reach)), mode="reflect")
+    planes = np.array([[wiener(plane, spread, balance, clip=True) for plane in image] for image in padded])
+    inside = slice(reach, -reach or None)
+    return np.ascontiguousarray(planes[..., inside, inside], dtype=np.float32)
+
+
+class Wiener(FilterAttacker):
     """Wiener deconvolution with the Gaussian and the balance that restore the attackers' own images best."""
 
     name = "wiener"
     title = "Wiener filter"
     source = "Todt et al. 2024, SEBA (arXiv:2407.06648), which searches the kernel and the balance"
-    asks = "naming"
-    restores = True
+    apply = staticmethod(sharpen)
 
     class Params(Settings):
         deviations: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
@@ -132,24 +163,5 @@ class Wiener(Attacker):
 
     params: Params
 
-    def study(self, training_set: "AttackerTrainingSet") -> None:
-        from masquerade.attackers import _restoration
-
-        strengths = [(width, balance) for width in self.params.deviations for balance in self.params.balances]
-        self._strength = _restoration.strongest(training_set, strengths, lambda images, each: sharpen(images, *each))
-
-    def restore(self, images: np.ndarray) -> np.ndarray:
-        return sharpen(images, *self._strength)
-
-
-def sharpen(images: np.ndarray, deviation: float, balance: float) -> np.ndarray:
-    """Images float32 (N, 3, H, W) in [-1, 1], each plane deconvolved with a Gaussian of ``deviation`` pixels."""
-    from skimage.restoration import wiener
-
-    reach = round(3 * deviation)
-    line = np.exp(-0.5 * (np.arange(-reach, reach + 1) / deviation) ** 2)
-    spread = np.outer(line, line) / line.sum() ** 2
-    padded = np.pad(images, ((0, 0), (0, 0), (reach, reach), (reach, reach)), mode="reflect")
-    planes = np.array([[wiener(plane, spread, balance, clip=True) for plane in image] for image in padded])
-    inside = slice(reach, -reach or None)
-    return np.ascontiguousarray(planes[..., inside, inside], dtype=np.float32)
+    def list_strengths(self) -> list[tuple[float, float]]:
+        return [(width, balance) for width in self.params.deviations for balance in self.params.balances]
