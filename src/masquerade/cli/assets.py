@@ -43,15 +43,14 @@ def fetch(roles: Roles, root: Root = Path()) -> None:
     """Fetch files that need no form. For other files, print what a person must do, and end with status 1."""
     from masquerade.assets import checking, installing
 
-    console = Console(stderr=True, soft_wrap=True)
     failed = False
     for role in roles:
         try:
-            fetched = installing.fetch(role, lambda text: console.print(Text(text)), root)
+            fetched = installing.fetch(role, lambda text: common.print_error(text, ""), root)
             typer.echo(f"{role}: {'fetched' if fetched else 'there already'}, {root / checking.path(role)}")
         except MasqueradeError as error:
             failed = True
-            console.print(Text(f"{role}: {error}", style="red"))
+            common.print_error(f"{role}: {error}")
     if failed:
         raise typer.Exit(1)
 

@@ -1,4 +1,4 @@
-"""What several commands share: the option ``--root``, options as a dataclass, tables, and the end by a signal.
+"""What several commands share: common options, options as a dataclass, tables, errors, and the end by a signal.
 
 Tables hold text from outside: each cell is printed as it is given, and in a pipe or a log nothing is wrapped or cut.
 """
@@ -26,6 +26,9 @@ def _require_clone(given: Path) -> Path:
 
 
 Root = Annotated[Path, typer.Option("--root", callback=_require_clone, help="The clone. Default: the current folder.")]
+AnyRoot = Annotated[Path, typer.Option("--root", help="A clone. Default: the current folder, else what is installed.")]
+Scale = Annotated[str | None, typer.Option("--scale", help="The scale. Default: `scale:` in params.yaml.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def read_options(command: Callable[[Any], None]) -> Callable[..., None]:
@@ -43,6 +46,11 @@ def read_options(command: Callable[[Any], None]) -> Callable[..., None]:
     run.__signature__ = inspect.signature(options).replace(return_annotation=None)  # pyright: ignore[reportFunctionMemberAccess]
     run.__annotations__ = get_type_hints(options, include_extras=True)
     return run
+
+
+def print_error(text: object, style: str = "red") -> None:
+    """Print a text on stderr, where words of a file are no markup and no line is wrapped."""
+    Console(stderr=True, soft_wrap=True).print(Text(str(text), style=style))
 
 
 WIDEST = 100_000

@@ -4,13 +4,12 @@
 """
 
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import distributions, requires
+from importlib.metadata import Distribution, distributions, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -90,23 +89,20 @@ def check_packages(root: Path) -> Iterator[Check]:
         yield Check("packages", False, f"{LOCK} is missing", "Run this in the repository, or give --root.", True)
         return
     needs = [need for need in map(Requirement, lines) if "extra" not in str(need.marker or "")]
-    environment = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
-    differences = 0
-    for need in needs:
-        item = found.get(_normalize(need.name))
-        version = item.version if item else "not installed"
-        place = Path(str(item.locate_file(""))).resolve() if item else None
-        if item is None or not need.specifier.contains(version, prereleases=True):
-            remedy = f"{need} is needed: `{INSTALL}`, or install the wheel again"
-            yield Check(f"package {need.name}", False, version, remedy, essential=item is None)
-        elif place not in environment:
-            remedy = "Another folder comes before the environment: unset PYTHONPATH, or set PYTHONNOUSERSITE=1."
-            yield Check(f"package {need.name}", False, f"imported from {place}", remedy, essential=True)
-        else:
-            continue
-        differences += 1
-    if not differences:
-        yield Check("packages", True, f"all {len(needs)} as required")
+    differences = [check for need in needs if (check := _find_difference(need, found.get(_normalize(need.name))))]
+    yield from differences or [Check("packages", True, f"all {len(needs)} as required")]
+
+
+def _find_difference(need: Requirement, item: Distribution | None) -> Check | None:
+    """What is wrong with an installed package, or None."""
+    if item is None or not need.specifier.contains(item.version, prereleases=True):
+        version, remedy = item.version if item else "not installed", f"`{INSTALL}`, or install the wheel again"
+        return Check(f"package {need.name}", False, version, f"{need} is needed: {remedy}", essential=item is None)
+    place = Path(str(item.locate_file(""))).resolve()
+    if place not in {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}:
+        remedy = "Another folder comes before the environment: unset PYTHONPATH, or set PYTHONNOUSERSITE=1."
+        return Check(f"package {need.name}", False, f"imported from {place}", remedy, essential=True)
+    return None
 
 
 def _read_locks(root: Path, cuda: bool) -> list[str]:
@@ -143,19 +139,13 @@ def check_gpu() -> Check:
         return Check("GPU", False, "torch does not load")
     if torch.cuda.is_available():
         return Check("GPU", True, torch.cuda.get_device_name())
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return Check("GPU", False, f"none for torch {torch.__version__}", "Not needed at the scales tiny and mini.")
-    query = [program, "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    answer = subprocess.run(query, capture_output=True, text=True, check=False)
-    card = (answer.stdout or answer.stderr).strip().split("\n")[0]
     try:
         torch.cuda.init()
         reason = "it cannot be used"
     except (RuntimeError, AssertionError) as error:  # torch says that the driver is too old, or that it has no CUDA
         reason = str(error).splitlines()[0]
-    remedy = "Take the build of torch that fits the driver (docs/installation.md), or a newer driver."
-    return Check("GPU", False, f"{card}, and torch {torch.__version__}: {reason}", remedy)
+    remedy = "Not needed at the scales tiny and mini. Else take the torch that fits the driver (docs/installation.md)."
+    return Check("GPU", False, f"none for torch {torch.__version__}: {reason}", remedy)
 
 
 def check_pipeline(root: Path, scale: str | None) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from masquerade.cli.common import Root, read_options
+from masquerade.cli.common import Root, Scale, read_options
 from masquerade.core import files
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.params import paths
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Dataset = Annotated[
     str, typer.Option("--dataset", help="The dataset of the test faces: a block below `datasets:` in params.yaml.")
 ]
-Scale = Annotated[str | None, typer.Option("--scale", help="The scale of the faces. Default: `scale:` in params.yaml.")]
 
 
 def export_faces(

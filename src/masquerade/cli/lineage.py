@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from masquerade.cli.common import Root
+from masquerade.cli.common import Json, Root, Scale
 
 app = typer.Typer(
     no_args_is_help=True, help="Trace a number to its raw data, explain its changes, and verify its files."
@@ -21,10 +21,6 @@ Address = Annotated[
         help="PAPER/ITEM, PAPER/ITEM:METHOD\\[/VARIANT]\\[:COLUMN\\[:DATASET]], claims:PAPER:CLAIM, or a file of a "
         "build."
     ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Scale = Annotated[
-    str | None, typer.Option("--scale", help="The scale of the numbers. Default: `scale:` in params.yaml.")
 ]
 
 

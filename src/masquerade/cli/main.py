@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from masquerade.cli import assets, common, faces, imported, lineage, params, photographs, plan, weights
+from masquerade.cli import assets, common, faces, imported, lineage, params, photographs, weights
 from masquerade.core import files, process, seeding
 from masquerade.core.errors import MasqueradeError, explain_missing_packages
 
@@ -30,17 +28,11 @@ app.add_typer(assets.app, name="assets")
 app.add_typer(weights.app, name="weights")
 app.command("export-faces")(imported.export_faces)
 app.command("import-method")(imported.import_method)
-app.command("plan")(plan.plan)
+app.command("plan")(params.list_jobs)
 app.command("anonymize")(photographs.anonymize)
 app.command("recover")(photographs.recover)
 app.command("faces")(faces.faces)
 app.command("matrix")(params.list_cells)
-
-
-Scale = Annotated[
-    str | None, typer.Option("--scale", help="The scale of the checkpoints. Default: `scale:` in params.yaml.")
-]
-Root = Annotated[Path, typer.Option("--root", help="A clone. Default: the current folder, else what is installed.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -58,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (MasqueradeError, OSError) as error:
         if "--debug" in words:
             raise
-        Console(stderr=True, soft_wrap=True).print(Text(str(error), style="red"))
+        common.print_error(error)
         sys.exit(1)
     sys.exit(0)
 
@@ -104,7 +96,7 @@ def options(
 
 
 @app.command("doctor")
-def examine(scale: Scale = None, root: Root = Path()) -> None:
+def examine(scale: common.Scale = None, root: common.AnyRoot = Path()) -> None:
     """List what is installed, what is missing, and what to do about it."""
     from masquerade.cli import doctor
     from masquerade.params import repository
@@ -125,7 +117,7 @@ def export(
         bool,
         typer.Option("--with-data", help="Add the files of data/ and checkpoints/, without those of private datasets."),
     ] = False,
-    scale: Scale = None,
+    scale: common.Scale = None,
     root: common.Root = Path(),
 ) -> None:
     """Export a run as a Workflow Run RO-Crate: its jobs, code, parameters, results, and all licenses."""

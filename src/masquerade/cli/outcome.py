@@ -5,7 +5,6 @@ from pathlib import Path
 from statistics import mean
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -38,8 +37,7 @@ def summarize(report: list[Row], output: Path, title: str, statement: dict, done
     if not written and not any(row.get("photograph") for row in report):
         raise MasqueradeError(f"No face could be {done}; the reasons are in {output / REPORT}.")
     if any((not row["output"] and row["status"] != HIDDEN) or row.get("photograph_reason") for row in report):
-        warning = Text(f"Not every file has its results: see {output / REPORT}.", style="yellow")
-        Console(stderr=True, soft_wrap=True).print(warning)
+        common.print_error(f"Not every file has its results: see {output / REPORT}.", "yellow")
         raise typer.Exit(INCOMPLETE)
 
 

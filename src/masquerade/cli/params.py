@@ -1,18 +1,19 @@
-"""The commands ``masquerade params show | check | schema | template`` and ``masquerade matrix``."""
+"""The commands ``masquerade params show | check | schema | template``, ``matrix`` and ``plan``."""
 
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from masquerade.cli import common
-from masquerade.cli.common import Root
+from masquerade.cli.common import Json, Root, Scale
 
 app = typer.Typer(no_args_is_help=True, help="Show and check params.yaml; its schema, and the block of a new method.")
-
-Scale = Annotated[str | None, typer.Option("--scale", help="The scale. Default: `scale:` in params.yaml.")]
 
 
 @app.command()
@@ -70,9 +71,9 @@ def template(method: Annotated[str, typer.Argument(help="A module or folder of m
 
 
 def list_cells(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     scale: Scale = None,
-    root: common.Root = Path(),
+    root: Root = Path(),
 ) -> None:
     """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
     from masquerade.papers.cautions import mark_title
@@ -89,3 +90,34 @@ def list_cells(
         method = mark_title(cell.method, cell.method, parameters.latent_stand_ins)
         common.add_row(table, cell.dataset, method, cell.variant, str(cell.seed), cell.reason or "yes")
     common.print_table(table)
+
+
+def list_jobs(
+    scale: Scale = None,
+    as_json: Json = False,
+    root: Root = Path(),
+) -> None:
+    """List the jobs of a scale, with the GPU hours of those that were measured (benchmarks/gpu.md). Runs no job."""
+    from masquerade.params import loading
+    from masquerade.pipeline import plan as planning
+
+    gpu, measurements = planning.read_measurements(root)
+    parameters = loading.load(root, scale)
+    work = planning.Plan(parameters, measurements).work()
+    if as_json:
+        typer.echo(planning.as_json(parameters.scale, gpu, work))
+        return
+    table = Table(title=Text(f"The jobs of scale {parameters.scale}"), box=SIMPLE_HEAD)
+    for title in ("step", "jobs", "units", "seconds a unit", "GPU hours", "remark"):
+        table.add_column(title, justify="left" if title in ("step", "remark") else "right", no_wrap=True)
+    for row in work:
+        measured = ("", "") if row.hours is None else (f"{row.seconds:g}", f"{row.hours:,.1f}")
+        units = f"{row.units:,} {row.unit}" if row.units else ""
+        common.add_row(table, f"{row.rule} {row.name}".strip(), f"{row.jobs:,}", units, *measured, row.note)
+    common.print_table(table)
+    hours = [row.hours for row in work if row.hours is not None]
+    text = (
+        f"Measured on {gpu} ({planning.PAGE}): {len(hours)} of {len(work)} rows, {sum(hours):,.1f} GPU hours. The other"
+        " rows were never measured on a GPU, and no hours are estimated for them."
+    )
+    Console(soft_wrap=True).print(Text(f"{sum(row.jobs for row in work):,} jobs. {text}", style="dim"))

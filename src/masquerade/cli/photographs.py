@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
-from masquerade.cli.common import read_options
+from masquerade.cli.common import AnyRoot, print_error, read_options
 
 if TYPE_CHECKING:
     from masquerade.pipeline.photographs.anonymizer import Anonymizer
@@ -25,7 +24,6 @@ Scale = Annotated[
     str | None, typer.Option("--scale", help="The scale of the networks. Default: photo, if its networks are there.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")]
-Root = Annotated[Path, typer.Option("--root", help="A clone. Default: the current folder, else what is installed.")]
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class AnonymizeOptions:
     scale: Scale = None
     overwrite: Overwrite = False
     go_on: Annotated[bool, typer.Option("--continue", help="Go on with a batch that was stopped.")] = False
-    root: Root = Path()
+    root: AnyRoot = Path()
 
 
 @read_options
@@ -137,7 +135,7 @@ class RecoverOptions:
     ] = False
     scale: Scale = None
     overwrite: Overwrite = False
-    root: Root = Path()
+    root: AnyRoot = Path()
 
 
 @read_options
@@ -181,16 +179,15 @@ def _read_key(key_file: Path | None, confirm: bool) -> bytes:
 
 def _warn(text: str) -> None:
     """Shows a sentence that the user should read before the results."""
-    Console(stderr=True, soft_wrap=True).print(Text(text, style="yellow"))
+    print_error(text, "yellow")
 
 
 def _announce(method: "Anonymizer", seeded: bool) -> None:
     """Shows what to know before the results: whether a seed was given, and the threshold."""
-    errors = Console(stderr=True, soft_wrap=True)
     if not seeded:
-        errors.print("The randomness comes from the operating system and is not kept.", style="dim")
+        print_error("The randomness comes from the operating system and is not kept.", "dim")
     threshold = method.threshold
-    errors.print(Text(f"Still recognized: distance up to {threshold.distance:.3f}; {threshold.origin}.", style="dim"))
+    print_error(f"Still recognized: distance up to {threshold.distance:.3f}; {threshold.origin}.", "dim")
 
 
 def _split_words(words: str | None) -> list[str] | None:

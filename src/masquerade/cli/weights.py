@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from masquerade.cli import common
-from masquerade.cli.common import Root
+from masquerade.cli.common import Root, Scale
 
 app = typer.Typer(no_args_is_help=True, help="The networks of weights/: list, export and check them.")
 
@@ -33,9 +31,7 @@ def export(
         list[str] | None,
         typer.Argument(help="Networks. Default: all backbones and methods; ablations and the set of fakes are named."),
     ] = None,
-    scale: Annotated[
-        str | None, typer.Option("--scale", help="The scale of the finished build. Default: `scale:` in params.yaml.")
-    ] = None,
+    scale: Scale = None,
     root: Root = Path(),
 ) -> None:
     """Write the networks of a finished build into weights/, as 16-bit floats with a card each."""
@@ -65,6 +61,6 @@ def check(root: Root = Path()) -> None:
         typer.echo(f"{name}: {'other parameters now' if drift else 'the file of its card'}")
         problems += drift
     for problem in problems:
-        Console(stderr=True, soft_wrap=True).print(Text(problem, style="red"))
+        common.print_error(problem)
     if problems:
         raise typer.Exit(1)
