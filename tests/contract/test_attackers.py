@@ -214,15 +214,6 @@ def test_training_reads_the_people_of_the_attackers_alone(bench, name):
     assert own[own["id"].isin(read)]["identity"].nunique() == own["identity"].nunique() - 1
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_training_says_whether_it_learned(bench, name):
-    checkpoint, figures, _ = bench.trained(name, method_of(name))
-    assert figures["learned"] in (0.0, 1.0)
-    (attack,) = bench.attacks(name)
-    assert attack.learned == bool(figures["learned"])
-    assert attack.attacker.checkpoint == checkpoint
-
-
 @pytest.mark.parametrize("value", [0.0, np.nan])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, monkeypatch, name, value):

@@ -160,6 +160,14 @@ class TestIntervals:
         target = pd.DataFrame({"r.features": list(draw.normal(size=(40, 4)))})
         return replace(evidence(*frames), draws=self.DRAWS, target=target)
 
+    @staticmethod
+    def draw_samples(measurements, count):
+        """The first samples of the bootstrap: each face as often as its person was drawn."""
+        for times in measurements.weights[:count].astype(int):
+            rows = np.repeat(np.arange(len(times)), times)
+            parts = [frame.iloc[rows].reset_index(drop=True) for frame in (measurements.original, measurements.derived)]
+            yield replace(measurements, original=parts[0], derived=parts[1], draws=0)
+
     def test_weights_follow_from_the_name_of_the_person_alone(self):
         few, many = np.array(["b", "a"]), np.array(["a", "b", "b", "c"])
         first, second = (people_weights(people, self.DRAWS) for people in (few, many))
@@ -181,15 +189,11 @@ class TestIntervals:
         """Each draw equals the metric of a set that holds each picture as often as its person was drawn."""
         measurements = self.drawn()
         value = next(iter(compute(metric, measurements, **params).values()))
-        differences = []
-        for number in range(4):
-            times = people_weights(np.array(self.people()), self.DRAWS)[number].astype(int)
-            rows = np.repeat(np.arange(24), times)
-            parts = [frame.iloc[rows].reset_index(drop=True) for frame in (measurements.original, measurements.derived)]
-            resampled = replace(measurements, original=parts[0], derived=parts[1], draws=0)
-            expected = next(iter(compute(metric, resampled, **params).values())).value
-            differences.append(value.draws[number] - expected)
-        assert differences == pytest.approx([0.0] * 4, abs=1e-6)
+        expected = [
+            next(iter(compute(metric, sample, **params).values())).value
+            for sample in self.draw_samples(measurements, 4)
+        ]
+        assert value.draws[:4] == pytest.approx(expected, abs=1e-6)
         low, high = value.interval
         assert low < value.value < high
 
@@ -204,12 +208,7 @@ class TestIntervals:
         target = pd.DataFrame({"r.features": list(draw.normal(size=(200, width)))})
         measurements = replace(evidence(first, second), draws=60, target=target)
         value = compute(metric, measurements)["r"]
-        expected = []
-        for times in people_weights(np.array(people), 60):
-            rows = np.repeat(np.arange(120), times.astype(int))
-            parts = [frame.iloc[rows].reset_index(drop=True) for frame in (first, second)]
-            resampled = replace(measurements, original=parts[0], derived=parts[1], draws=0)
-            expected.append(compute(metric, resampled)["r"].value)
+        expected = [compute(metric, sample)["r"].value for sample in self.draw_samples(measurements, 60)]
         assert np.corrcoef(value.draws, expected)[0, 1] > 0.9
         assert value.draws.std() == pytest.approx(np.std(expected), rel=0.25)
         assert value.draws.mean() == pytest.approx(value.value)
