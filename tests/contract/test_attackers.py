@@ -237,7 +237,7 @@ def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, mo
         assert np.array_equal(attack.attacker.restore(images), images)
     else:
         ((backbone, path),) = bench.backbones(name).items()
-        start = _recognition.clear(backbone, path)
+        start = _recognition.load_clear(backbone, path)
         (own,) = attack.attacker.recognizers().values()
         assert np.array_equal(own(images), start(images))
 

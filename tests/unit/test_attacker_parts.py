@@ -15,8 +15,14 @@ import kit
 from masquerade.attackers import _restoration
 from masquerade.attackers.recognition import Naive, Shuffled
 from masquerade.attackers.restoration import Interpolation, NonlocalMeans, RestorationParams, Wiener
-from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances, separability, to_people
-from masquerade.attackers.study.training_sets import collect_training_set, pairs_of, people_rows
+from masquerade.attackers.study.distances import (
+    Distances,
+    EmbeddingSet,
+    measure_distances,
+    measure_separability,
+    measure_to_people,
+)
+from masquerade.attackers.study.training_sets import collect_training_set, select_pairs, select_people
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float
 from masquerade.core.settings import NoParameters
@@ -43,7 +49,7 @@ class TestDistances:
 
     def test_nearest_picture_of_a_person_counts_but_not_the_probes_own_original(self):
         probes = shown([1, 1, 15], "aac", ["a0", "other", "c"])
-        nearest, names = to_people(probes, self.gallery)
+        nearest, names = measure_to_people(probes, self.gallery)
         assert names.tolist() == ["a", "b"]
         assert nearest.tolist() == [[9, 19], [1, 3], [5, 5]]  # a0 leaves out b0 as well: one picture of each person
 
@@ -91,15 +97,15 @@ class TestSeparability:
         ],
     )
     def test_share_of_strangers_who_are_farther(self, own, strangers, expected):
-        assert separability(Distances(np.array(own, float), np.array(strangers, float))) == expected
+        assert measure_separability(Distances(np.array(own, float), np.array(strangers, float))) == expected
 
     @pytest.mark.parametrize("value", [0.0, np.nan])
     def test_network_that_gives_one_embedding_or_none_has_nothing(self, value):
         probes = shown([value] * 4, "aabb")
-        assert separability(measure_distances(probes, probes)) == 0
+        assert measure_separability(measure_distances(probes, probes)) == 0
 
     def test_without_a_probe_it_is_nothing(self):
-        assert separability(Distances(np.array([np.inf]), np.array([[1.0]]))) == 0
+        assert measure_separability(Distances(np.array([np.inf]), np.array([[1.0]]))) == 0
 
 
 def face_archive(path, people, refused=(), change=lambda picture: picture):
@@ -124,11 +130,11 @@ class TestLessons:
 
     def test_first_people_by_a_hash_and_the_first_pictures_of_each_are_chosen(self):
         rows = pd.DataFrame({"id": range(8), "identity": list("cabcabca")})
-        assert people_rows(rows, AttackedPeople(people=0, pictures=0))["id"].tolist() == list(range(8))
-        assert people_rows(rows, AttackedPeople(people=0, pictures=2))["id"].tolist() == [0, 1, 2, 3, 4, 5]
+        assert select_people(rows, AttackedPeople(people=0, pictures=0))["id"].tolist() == list(range(8))
+        assert select_people(rows, AttackedPeople(people=0, pictures=2))["id"].tolist() == [0, 1, 2, 3, 4, 5]
         # SHA-256 of b begins with 3e, of c with 2e, of a with ca
-        assert people_rows(rows, AttackedPeople(people=1, pictures=0))["identity"].unique().tolist() == ["c"]
-        assert people_rows(rows, AttackedPeople(people=2, pictures=1))["id"].tolist() == [0, 2]
+        assert select_people(rows, AttackedPeople(people=1, pictures=0))["identity"].unique().tolist() == ["c"]
+        assert select_people(rows, AttackedPeople(people=2, pictures=1))["id"].tolist() == [0, 2]
 
     def test_people_who_are_learned_and_held_out_are_disjoint(self, tmp_path):
         people = {f"p{number}": ("train", 2) for number in range(12)}
@@ -164,7 +170,7 @@ class TestLessons:
 
     def test_part_without_a_usable_picture_has_no_pairs(self, tmp_path):
         archives = self.archives(tmp_path, {"a": ("train", 2), "b": ("test", 1)}, ["b0"])
-        assert len(pairs_of(*archives, "test")) == 0
+        assert len(select_pairs(*archives, "test")) == 0
 
 
 # ---- the order of controls ----

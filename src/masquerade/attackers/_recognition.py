@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from masquerade.attackers import Recognizer as EmbeddingsOf
 from masquerade.attackers.recognition import RecognitionParams
-from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances, separability
+from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances, measure_separability
 from masquerade.attackers.study.training_sets import AttackerTrainingSet, Pairs
 from masquerade.backbones import loaded as loaded_backbone
 from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augmented
@@ -64,8 +64,8 @@ class AttackTask:
         """One update. Returns the loss and the share of images whose person has the largest logit."""
         draw = seeding.make_generator(self.seed, "attack", step)
         torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
-        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
+        rows = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
+        images, labels = augmented(self.pictures[rows], draw).to(self.device), self.labels[rows].to(self.device)
         logits = self.head(self.recognizer(images), labels)
         loss = functional.cross_entropy(logits, labels)
         self.optimizers["all"].descend(loss, warmup_cosine_share(step, self.params.steps))
@@ -77,14 +77,14 @@ def embedder(network: nn.Module) -> EmbeddingsOf:
     return lambda images: apply_in_batches(network, AT_ONCE, images).numpy()
 
 
-def clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
+def load_clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
     """The recognizer of a backbone that knows clear faces alone."""
     return embedder(fold_batch_norms(loaded_backbone(backbone, {backbone: checkpoint})))
 
 
 def load_recognizer(checkpoint: Path) -> EmbeddingsOf:
     """The recognizer of a checkpoint that `train` wrote."""
-    return clear(checkpoints.load_checkpoint(checkpoint)[1]["start"], checkpoint)
+    return load_clear(checkpoints.load_checkpoint(checkpoint)[1]["start"], checkpoint)
 
 
 def train(
@@ -97,14 +97,14 @@ def train(
 ) -> dict[str, float]:
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
-    ``before`` and ``after``: `separability` under the condition of the attack. ``clear_before``, ``clear_after``: of
+    ``before`` and ``after``: the separability under the condition of the attack. ``clear_before``, ``clear_after``: of
     clear images against clear ones. ``accuracy``: of the last batch, on people who were learned; missing if the
     training was stopped after its last step.
     """
     training = Training(job, params, name, training_set.digest)
     start = job.backbones[params.start]
     _, metadata = checkpoints.load_checkpoint(start)
-    untrained = clear(params.start, start)
+    untrained = load_clear(params.start, start)
     recognizer = loaded_backbone(params.start, job.backbones)
     task = AttackTask(recognizer, params, pictures, training.seed)
     curve: dict[str, float] = {}
@@ -116,10 +116,10 @@ def train(
     training.fit(task, params.steps, log=log)
     learned = embedder(recognizer.eval())
     figures = {
-        "before": separability(compare(untrained, training_set.held_out, linking)),
-        "after": separability(compare(learned, training_set.held_out, linking)),
-        "clear_before": separability(compare(untrained, _only_clear(training_set.held_out), True)),
-        "clear_after": separability(compare(learned, _only_clear(training_set.held_out), True)),
+        "before": measure_separability(compare(untrained, training_set.held_out, linking)),
+        "after": measure_separability(compare(learned, training_set.held_out, linking)),
+        "clear_before": measure_separability(compare(untrained, _only_clear(training_set.held_out), True)),
+        "clear_after": measure_separability(compare(learned, _only_clear(training_set.held_out), True)),
     }
     if "accuracy" in curve:
         figures["accuracy"] = curve["accuracy"]

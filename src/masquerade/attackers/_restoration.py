@@ -43,13 +43,13 @@ class RestorationTask:
         """One update on images of which half are mirrored."""
         draw = seeding.make_generator(self.seed, "restoration", step)
         rows = torch.from_numpy(draw.integers(0, len(self.clear), self.params.batch))
-        turned = torch.from_numpy(draw.random(len(rows)) < 0.5)[:, None, None, None]
+        mirrored = torch.from_numpy(draw.random(len(rows)) < 0.5)[:, None, None, None]
         given, wanted = (
-            torch.where(turned, part[rows].flip(-1), part[rows]).to(self.device)
+            torch.where(mirrored, part[rows].flip(-1), part[rows]).to(self.device)
             for part in (self.anonymized, self.clear)
         )
-        made = self.network(given)
-        pixels, edges = (made - wanted).abs().mean(), (_edges(made) - _edges(wanted)).abs().mean()
+        restored = self.network(given)
+        pixels, edges = (restored - wanted).abs().mean(), (_edges(restored) - _edges(wanted)).abs().mean()
         self.optimizers["all"].descend(pixels + self.params.edges * edges, warmup_cosine_share(step, self.params.steps))
         return {"pixels": pixels.item(), "edges": edges.item()}
 
@@ -71,7 +71,9 @@ def train(params: RestorationParams, training_set: AttackerTrainingSet, job: Tra
     network = place(Restorer(params.widths))
     training.fit(RestorationTask(network, params, training_set.learn, training.seed), params.steps)
     given, wanted = to_float(training_set.held_out.anonymized), to_float(training_set.held_out.clear)
-    before, after = (float(np.abs(made - wanted).mean()) for made in (given, _function(network.eval())(given)))
+    before, after = (
+        float(np.abs(restored - wanted).mean()) for restored in (given, make_restorer(network.eval())(given))
+    )
     better = after < before
     kept = network if better else Restorer(params.widths)
     training.save({"network": kept}, {"widths": list(params.widths), "learned": better})
@@ -81,14 +83,14 @@ def train(params: RestorationParams, training_set: AttackerTrainingSet, job: Tra
 def load_restorer(checkpoint: Path) -> Pictures:
     """The network of a checkpoint that `train` wrote."""
     saved = Saved(checkpoint)
-    return _function(place(saved.frozen("network", Restorer(saved.metadata["widths"]))))
+    return make_restorer(place(saved.frozen("network", Restorer(saved.metadata["widths"]))))
 
 
-def _function(network: Restorer) -> Pictures:
+def make_restorer(network: Restorer) -> Pictures:
     return lambda images: apply_in_batches(network, AT_ONCE, images).numpy()
 
 
-def strongest(
+def find_strength(
     training_set: AttackerTrainingSet,
     strengths: Iterable[Strength],
     restore: Callable[[np.ndarray, Strength], np.ndarray],

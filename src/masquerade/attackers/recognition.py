@@ -152,4 +152,4 @@ class Poisoned(Attacker):
         from masquerade.attackers import _recognition
 
         (own,) = Adapted(self.params, self.backbones, self.checkpoint).recognizers().values()
-        return {BASELINE: _recognition.clear(BASELINE, self.backbones[BASELINE]), "adaptive": own}
+        return {BASELINE: _recognition.load_clear(BASELINE, self.backbones[BASELINE]), "adaptive": own}

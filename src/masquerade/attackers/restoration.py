@@ -65,7 +65,7 @@ class FilterAttacker(Attacker):
     def study(self, training_set: "AttackerTrainingSet") -> None:
         from masquerade.attackers import _restoration
 
-        self._strength = _restoration.strongest(training_set, self.list_strengths(), self.apply)
+        self._strength = _restoration.find_strength(training_set, self.list_strengths(), self.apply)
 
     def restore(self, images: np.ndarray) -> np.ndarray:
         return self.apply(images, self._strength)

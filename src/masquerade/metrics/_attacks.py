@@ -74,18 +74,18 @@ def list_attacks(evidence: Evidence, asks: tuple[str, ...], group: str = "tested
     people, numbers = np.unique(
         people_of(frame["identity"].to_numpy(), frame["id"].to_numpy()), return_inverse=True
     )  # many rows show few people
-    weights, found = evidence.weights_of(people), []
+    weights, attacks = evidence.weights_of(people), []
     for (attacker, recognizer), rows in frame.groupby(["attacker", "recognizer"], sort=False):
         parts = [part for _, part in rows.groupby("trial")]
         about = rows.iloc[0]
-        found.append(
+        attacks.append(
             Attack(
                 str(attacker), str(recognizer), str(about["asks"]), bool(about["control"]),
                 sum(not part["learned"].all() for part in parts),
                 tuple(Probes(part, weights[:, numbers[part.index]]) for part in parts),
             )
         )  # fmt: skip
-    return found
+    return attacks
 
 
 def find_strongest(values: Mapping[str, Value], extreme: Literal["highest", "lowest"]) -> tuple[str, Value]:
@@ -177,8 +177,8 @@ def count_first(places: int) -> Callable[[Probes], Value]:
 def describe_chance(attack: Attack, places: int) -> str:
     """The share of probes that a guess finds among the first ``places`` people, as a text."""
     people = attack.trainings[0].numbers("people")  # NaN for a refused probe
-    known = people[np.isfinite(people)]
-    return f"chance {min(1.0, places / known[0]):.3f}" if known.size else ""
+    sizes = people[np.isfinite(people)]
+    return f"chance {min(1.0, places / sizes[0]):.3f}" if sizes.size else ""
 
 
 def list_restorations(evidence: Evidence) -> list[Attack]:

@@ -164,24 +164,24 @@ def _identify(evidence: Evidence, column: str) -> Value:
     names = evidence.original["identity"].to_numpy()
     people, counts = np.unique(names, return_counts=True)
     several = np.isin(names, people[(people != "") & (counts > 1)])
-    kept = np.flatnonzero(
+    compared = np.flatnonzero(
         np.isfinite(gallery).all(axis=1) & (names != "")
     )  # a face without a known identity is no match for any
     probes = np.flatnonzero(several & np.isfinite(derived).all(axis=1))
     right, chances, people = [], [], []
     for start in range(0, len(probes), AT_ONCE):
         rows = probes[start : start + AT_ONCE]
-        others = rows[:, None] != kept[None, :]
-        same = (names[rows][:, None] == names[kept][None, :]) & others
-        distances = np.where(others, cdist(derived[rows], gallery[kept], "sqeuclidean"), np.inf)
-        known = same.any(axis=1)  # False if no other image of the person was measured
-        nearest = distances[known].argmin(axis=1)
-        people += names[rows[known]].tolist()
-        right += same[known][np.arange(known.sum()), nearest].tolist()
-        chances += (same[known].sum(axis=1) / others[known].sum(axis=1)).tolist()
+        others = rows[:, None] != compared[None, :]
+        same = (names[rows][:, None] == names[compared][None, :]) & others
+        distances = np.where(others, cdist(derived[rows], gallery[compared], "sqeuclidean"), np.inf)
+        findable = same.any(axis=1)  # False if no other image of the person was measured
+        nearest = distances[findable].argmin(axis=1)
+        people += names[rows[findable]].tolist()
+        right += same[findable][np.arange(findable.sum()), nearest].tolist()
+        chances += (same[findable].sum(axis=1) / others[findable].sum(axis=1)).tolist()
     if not right:
         reason = "no face could be measured" if several.any() else "nobody has two pictures"
         return Value(math.nan, 0, int(several.sum()), note=reason)
-    note = f"chance {np.mean(chances):.3f}, nearest of {len(kept)} originals without its own"
+    note = f"chance {np.mean(chances):.3f}, nearest of {len(compared)} originals without its own"
     draws = compute_weighted_means(np.array(right, dtype=float), evidence.weights_of(np.array(people)))
     return Value(float(np.mean(right)), len(right), int(several.sum()), note=note, draws=draws)

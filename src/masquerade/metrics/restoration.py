@@ -110,7 +110,7 @@ class RestoredNearer(AttackMetric):
 
 def _nearer(probes: Probes) -> Value:
     after, before = probes.numbers("similarity"), probes.numbers("before_similarity")
-    known = np.isfinite(after) & np.isfinite(before)
-    if known.any() and (after == before)[known].all():
+    measured = np.isfinite(after) & np.isfinite(before)
+    if measured.any() and (after == before)[measured].all():
         return refuse(probes, "the attacker left every picture as it was")
-    return share(np.where(known, after > before, np.nan), probes.weights)
+    return share(np.where(measured, after > before, np.nan), probes.weights)

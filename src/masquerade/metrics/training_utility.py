@@ -41,13 +41,13 @@ class AttributeAccuracy(Metric):
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         if evidence.attributes is None:
             return {}
-        known = _matrix(evidence.attributes[evidence.attributes["labels"] == ANNOTATED], "label")
+        annotated = _matrix(evidence.attributes[evidence.attributes["labels"] == ANNOTATED], "label")
         values: dict[str, Value] = {}
         for labels, frame in evidence.attributes.groupby("labels", sort=False):
             if labels == ANNOTATED:
                 values |= _parts(evidence, frame, "") | _absent(frame)
             else:
-                parts = _parts(evidence, frame, _agreement(_matrix(frame, "label"), known))
+                parts = _parts(evidence, frame, _agreement(_matrix(frame, "label"), annotated))
                 values |= {f"{labels}.{part}": value for part, value in parts.items()}
         return values
 
@@ -60,8 +60,8 @@ def _matrix(frame: pd.DataFrame, column: str) -> pd.DataFrame:
 def _parts(evidence: Evidence, frame: pd.DataFrame, remark: str) -> dict[str, Value]:
     """The accuracy of each region and attribute; ``remark`` ends the note."""
     label, probability = _matrix(frame, "label"), _matrix(frame, "probability")
-    known = label.notna() & probability.notna()
-    right = ((probability >= THRESHOLD) == (label == 1)).astype("float64").where(known)
+    labeled = label.notna() & probability.notna()
+    right = ((probability >= THRESHOLD) == (label == 1)).astype("float64").where(labeled)
     note = f"threshold {THRESHOLD:g}; learned from {frame['learned_from'].iloc[0]} faces{remark}"
     regions = {
         "combined": list(right.columns),
@@ -112,11 +112,11 @@ def _absent(frame: pd.DataFrame) -> dict[str, Value]:
     return {name: Value(math.nan, 0, pictures, note="these faces have no such label") for name in sorted(missing)}
 
 
-def _agreement(pseudo: pd.DataFrame, known: pd.DataFrame) -> str:
-    """The share of pseudo-labels that equal the known labels, as a text; '' if none is known."""
-    names = [name for name in pseudo if name in known]
-    ids = pseudo.index.intersection(known.index)
-    first, second = pseudo.loc[ids, names].to_numpy(), known.loc[ids, names].to_numpy()
+def _agreement(pseudo: pd.DataFrame, annotated: pd.DataFrame) -> str:
+    """The share of pseudo-labels that equal the annotations, as a text; '' if there is none."""
+    names = [name for name in pseudo if name in annotated]
+    ids = pseudo.index.intersection(annotated.index)
+    first, second = pseudo.loc[ids, names].to_numpy(), annotated.loc[ids, names].to_numpy()
     both = np.isfinite(first) & np.isfinite(second)
     return f"; {(first[both] == second[both]).mean():.3f} of the labels are right" if both.any() else ""
 

@@ -131,7 +131,7 @@ def _select_training(originals: FaceArchive, anonymized: FaceArchive, most: int)
     """
     rows = anonymized.select("train")
     order = {name: place for place, name in enumerate(sort_by_hash(rows["identity"]))}
-    # the people whom `people_rows` chooses come first
+    # the people whom `select_people` chooses come first
     rows = rows.sort_values("identity", key=lambda names: names.map(order), kind="stable")
     points, corners = _read_annotations(originals.index.set_index("id").loc[rows["source_id"]], originals)
     usable = _find_usable(points, corners)

@@ -23,9 +23,9 @@ from masquerade.attackers.study.training_sets import (
     Pairs,
     Photographs,
     collect_training_set,
-    pairs_of,
-    people_rows,
-    photographs_of,
+    select_pairs,
+    select_people,
+    select_photographs,
 )
 from masquerade.core import discovery, seeding
 from masquerade.core.images import OK, FaceArchive, to_float, to_uint8
@@ -63,7 +63,7 @@ def select_own_images(
 
     They show its own people, and with ``one_key`` the tested ones too, all under one key.
     """
-    rows = people_rows(archive.select("attackers", status=None), people)
+    rows = select_people(archive.select("attackers", status=None), people)
     if not one_key:
         return rows, None
     keys = method.capabilities.keys
@@ -97,8 +97,8 @@ class Attack:
 
 def make_scene(originals: FaceArchive, tested: FaceArchive, training_set: AttackerTrainingSet) -> Scene:
     """``tested``: the archive with the anonymized pictures of the test split."""
-    rows, pairs = tested.select("test", status=None), pairs_of(originals, tested, "test")
-    return Scene(pairs, photographs_of(originals, "test"), training_set, rows[rows["status"] != OK])
+    rows, pairs = tested.select("test", status=None), select_pairs(originals, tested, "test")
+    return Scene(pairs, select_photographs(originals, "test"), training_set, rows[rows["status"] != OK])
 
 
 def read_training_set(

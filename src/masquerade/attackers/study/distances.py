@@ -33,7 +33,7 @@ class Distances:
         return 1 + (self.strangers <= self.own[:, None]).sum(axis=1)
 
 
-def to_people(probes: EmbeddingSet, gallery: EmbeddingSet) -> tuple[np.ndarray, np.ndarray]:
+def measure_to_people(probes: EmbeddingSet, gallery: EmbeddingSet) -> tuple[np.ndarray, np.ndarray]:
     """The distances (N, P) to P people in the order of their names, and these names (P,).
 
     An image of the gallery with the same original as the probe does not count, so that the person decides and not the
@@ -65,7 +65,7 @@ def measure_distances(
     ``own_gallery``: the images that stand for the probe's own person, if they are others than those of ``gallery``.
     Raises ProtocolError if a probe's person has no image in the gallery.
     """
-    distances, names = to_people(probes, gallery)
+    distances, names = measure_to_people(probes, gallery)
     right = probes.people[:, None] == names[None, :]
     if not right.any(axis=1).all():
         missing = sorted(set(probes.people[~right.any(axis=1)]))
@@ -74,7 +74,7 @@ def measure_distances(
     return Distances(own, distances[~right].reshape(len(distances), -1))
 
 
-def separability(distances: Distances) -> float:
+def measure_separability(distances: Distances) -> float:
     """How often the own person is nearer than a stranger (of any probe), the area under the ROC curve without ties.
 
     A tie does not count, as in `Distances.ranks`: a network that gives one embedding for all images, or none, has 0.

@@ -70,11 +70,11 @@ class AttackerTrainingSet:
     """Of all images, for what is learned from them."""
 
 
-def people_rows(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
+def select_people(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
     """The rows of the first people by a hash of their names, and of the first images of each; 0: all."""
     names = sort_by_hash(rows["identity"])
-    chosen = rows[rows["identity"].isin(names[: settings.people or None])]
-    return chosen.groupby("identity", sort=False).head(settings.pictures) if settings.pictures else chosen
+    selected = rows[rows["identity"].isin(names[: settings.people or None])]
+    return selected.groupby("identity", sort=False).head(settings.pictures) if settings.pictures else selected
 
 
 def collect_training_set(
@@ -95,28 +95,28 @@ def collect_training_set(
     counts = rows["identity"].value_counts()
     several = rows[rows["identity"].map(counts) >= PICTURES]
     names = sort_by_hash(several["identity"])
-    kept = max(PEOPLE, math.ceil(settings.held_out * len(names)))
-    if len(names) < kept + PEOPLE:
+    held_out = max(PEOPLE, math.ceil(settings.held_out * len(names)))
+    if len(names) < held_out + PEOPLE:
         raise ProtocolError(
             f"{anonymized.path} has {len(names)} people of the attackers with {PICTURES} usable pictures or more, and "
-            f"an attack needs {kept + PEOPLE}: {PEOPLE} to learn from and {kept} to measure it on. Raise "
+            f"an attack needs {held_out + PEOPLE}: {PEOPLE} to learn from and {held_out} to measure it on. Raise "
             "informed.people, informed.pictures or the train split of the dataset, or take the cell out of "
             "informed.cells."
         )
     pairs = _pairs(originals, anonymized, several)
-    held = np.isin(pairs.people, names[:kept])
+    is_held_out = np.isin(pairs.people, names[:held_out])
     digest = hashlib.sha256(
         " ".join([originals.metadata["checksum"], anonymized.metadata["checksum"], *pairs.ids]).encode()
     )
-    return AttackerTrainingSet(pairs.of(~held), pairs.of(held), digest.hexdigest())
+    return AttackerTrainingSet(pairs.of(~is_held_out), pairs.of(is_held_out), digest.hexdigest())
 
 
-def pairs_of(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pairs:
+def select_pairs(originals: FaceArchive, anonymized: FaceArchive, part: str) -> Pairs:
     """All usable images of a part of ``anonymized`` with their sources."""
     return _pairs(originals, anonymized, anonymized.select(part))
 
 
-def photographs_of(originals: FaceArchive, part: str) -> Photographs:
+def select_photographs(originals: FaceArchive, part: str) -> Photographs:
     """All clear images of a part, also those whose anonymization was refused."""
     rows = originals.select(part)
     return Photographs(originals.pictures(rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
