@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.attackers.study.distances import EmbeddingSet, measure_distances
+from masquerade.attackers.study import EmbeddingSet, measure_distances
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.metrics import Evidence

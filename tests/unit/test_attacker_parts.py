@@ -15,14 +15,16 @@ import kit
 from masquerade.attackers import _restoration
 from masquerade.attackers.recognition import Naive, Shuffled
 from masquerade.attackers.restoration import Interpolation, NonlocalMeans, RestorationParams, Wiener
-from masquerade.attackers.study.distances import (
+from masquerade.attackers.study import (
     Distances,
     EmbeddingSet,
+    collect_training_set,
     measure_distances,
     measure_separability,
     measure_to_people,
+    select_pairs,
+    select_people,
 )
-from masquerade.attackers.study.training_sets import collect_training_set, select_pairs, select_people
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float
 from masquerade.core.settings import NoParameters

@@ -15,7 +15,7 @@ from masquerade.core.settings import NoParameters, Settings
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers.study.training_sets import AttackerTrainingSet
+    from masquerade.attackers.study import AttackerTrainingSet
     from masquerade.methods import Capabilities
 
 Asks = Literal["naming", "linking", "protecting"]

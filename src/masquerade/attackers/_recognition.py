@@ -15,8 +15,14 @@ from torch.nn import functional
 
 from masquerade.attackers import Recognizer as EmbeddingsOf
 from masquerade.attackers.recognition import RecognitionParams
-from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances, measure_separability
-from masquerade.attackers.study.training_sets import AttackerTrainingSet, Pairs
+from masquerade.attackers.study import (
+    AttackerTrainingSet,
+    Distances,
+    EmbeddingSet,
+    Pairs,
+    measure_distances,
+    measure_separability,
+)
 from masquerade.backbones import loaded as loaded_backbone
 from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augmented
 from masquerade.core import seeding

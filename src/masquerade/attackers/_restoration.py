@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from masquerade.attackers.restoration import RestorationParams
-from masquerade.attackers.study.training_sets import SEARCHED, AttackerTrainingSet, Pairs
+from masquerade.attackers.study import SEARCHED, AttackerTrainingSet, Pairs
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.core.settings import NoParameters

@@ -10,7 +10,7 @@ from masquerade.core.settings import Name, NoParameters
 from masquerade.training.settings import Computed, KernelUpdates, TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers.study.training_sets import AttackerTrainingSet
+    from masquerade.attackers.study import AttackerTrainingSet
     from masquerade.methods import Capabilities
 
 

@@ -13,7 +13,7 @@ from masquerade.core.settings import Channels, Settings
 from masquerade.training.settings import Computed, KernelUpdates, TrainingJob
 
 if TYPE_CHECKING:
-    from masquerade.attackers.study.training_sets import AttackerTrainingSet
+    from masquerade.attackers.study import AttackerTrainingSet
 
 
 class RestorationParams(KernelUpdates, Computed):

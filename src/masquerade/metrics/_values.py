@@ -1,6 +1,6 @@
 """Functions that several metrics share: means with their denominators, distances and angles between embeddings."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -158,9 +158,9 @@ def impostor_distances(evidence: Evidence, judge: str) -> np.ndarray:
     return np.sort(between(embeddings[measured], names[measured]))
 
 
-def too_few(far: float, pairs: int, what: Iterable[str] = ("calibration",)) -> str:
+def too_few(far: float, pairs: int, people: str = "calibration") -> str:
     """The reason why there is no threshold at the false-accept rate ``far``."""
-    return f"{pairs} impostor pairs of {' '.join(what)} cannot resolve a false-accept rate of {far:g}"
+    return f"{pairs} impostor pairs of {people} cannot resolve a false-accept rate of {far:g}"
 
 
 Comparison = Callable[[np.ndarray, float], np.ndarray]

@@ -80,7 +80,7 @@ class TrueAcceptanceRate(Metric):
                 rates.append(float(measured.mean()))
                 draws.append(compute_weighted_means(accepted, evidence.weights_of(people)))
         if not rates:
-            reason = too_few(self.params.far, int(fewest), ("the", "folds")) if pairs else "nobody has two pictures"
+            reason = too_few(self.params.far, int(fewest), "the folds") if pairs else "nobody has two pictures"
             return Value(math.nan, 0, pairs, note=reason)
         spread = float(np.std(rates)) if len(rates) > 1 else None
         note = f"FAR {self.params.far:g} of at least {int(fewest)} impostor pairs, {len(rates)} folds"

@@ -16,13 +16,15 @@ import numpy as np
 import pandas as pd
 
 from masquerade.attackers import Attacker, Recognizer
-from masquerade.attackers.study.distances import Distances, EmbeddingSet, measure_distances
-from masquerade.attackers.study.training_sets import PART as TRAIN
-from masquerade.attackers.study.training_sets import (
+from masquerade.attackers.study import PART as TRAIN
+from masquerade.attackers.study import (
     AttackerTrainingSet,
+    Distances,
+    EmbeddingSet,
     Pairs,
     Photographs,
     collect_training_set,
+    measure_distances,
     select_pairs,
     select_people,
     select_photographs,
