@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.attackers import Recognizer as EmbeddingsOf
-from masquerade.attackers.recognition import RecognitionParams
+from masquerade.attackers._parameters import RecognitionParams
 from masquerade.attackers.study import (
     AttackerTrainingSet,
     Distances,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from masquerade.attackers.restoration import RestorationParams
+from masquerade.attackers._parameters import RestorationParams
 from masquerade.attackers.study import SEARCHED, AttackerTrainingSet, Pairs
 from masquerade.core import seeding
 from masquerade.core.images import to_float

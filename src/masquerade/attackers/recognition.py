@@ -1,29 +1,17 @@
 """Attackers who recognize people: with recognizers of unprotected faces, or of faces that a method changed."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
 from masquerade.attackers import Attacker, Recognizer
-from masquerade.core.settings import Name, NoParameters
-from masquerade.training.settings import Computed, KernelUpdates, TrainingJob
+from masquerade.attackers._parameters import RecognitionParams
+from masquerade.core.settings import NoParameters
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from masquerade.attackers.study import AttackerTrainingSet
     from masquerade.methods import Capabilities
-
-
-class RecognitionParams(KernelUpdates, Computed):
-    """How a recognizer learns the method's images."""
-
-    start: Name
-    """The backbone, a recognizer, from whose architecture and clear weights it starts. It changes a copy."""
-
-    scale: Annotated[float, Field(gt=0)]
-    """s of ArcFace (Deng et al. 2019, Eq. 3)."""
-    margin: Annotated[float, Field(ge=0, le=1.5)]
-    """m of ArcFace in radians."""
 
 
 class RecognitionAttacker(Attacker):

@@ -8,21 +8,13 @@ import numpy as np
 from pydantic import Field
 
 from masquerade.attackers import Attacker
+from masquerade.attackers._parameters import RestorationParams
 from masquerade.core.images import to_float, to_uint8
-from masquerade.core.settings import Channels, Settings
-from masquerade.training.settings import Computed, KernelUpdates, TrainingJob
+from masquerade.core.settings import Settings
+from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from masquerade.attackers.study import AttackerTrainingSet
-
-
-class RestorationParams(KernelUpdates, Computed):
-    """How a network learns to undo a method."""
-
-    widths: Annotated[list[Channels], Field(min_length=2)]
-    """Channels of the U-Net at each size, from the finest to the coarsest."""
-    edges: Annotated[float, Field(ge=0)] = 1.0
-    """Weight of the mean absolute error of neighboring pixels' differences, beside that of the pixels."""
 
 
 class Restoring(Attacker):
