@@ -44,12 +44,12 @@ class RestorationTask:
         draw = seeding.make_generator(self.seed, "restoration", step)
         rows = torch.from_numpy(draw.integers(0, len(self.clear), self.params.batch))
         mirrored = torch.from_numpy(draw.random(len(rows)) < 0.5)[:, None, None, None]
-        given, wanted = (
+        anonymized, clear = (
             torch.where(mirrored, part[rows].flip(-1), part[rows]).to(self.device)
             for part in (self.anonymized, self.clear)
         )
-        restored = self.network(given)
-        pixels, edges = (restored - wanted).abs().mean(), (_edges(restored) - _edges(wanted)).abs().mean()
+        restored = self.network(anonymized)
+        pixels, edges = (restored - clear).abs().mean(), (_edges(restored) - _edges(clear)).abs().mean()
         self.optimizers["all"].descend(pixels + self.params.edges * edges, warmup_cosine_share(step, self.params.steps))
         return {"pixels": pixels.item(), "edges": edges.item()}
 
@@ -70,13 +70,13 @@ def train(params: RestorationParams, training_set: AttackerTrainingSet, job: Tra
     training.start()
     network = place(Restorer(params.widths))
     training.fit(RestorationTask(network, params, training_set.learn, training.seed), params.steps)
-    given, wanted = to_float(training_set.held_out.anonymized), to_float(training_set.held_out.clear)
+    anonymized, clear = to_float(training_set.held_out.anonymized), to_float(training_set.held_out.clear)
     before, after = (
-        float(np.abs(restored - wanted).mean()) for restored in (given, make_restorer(network.eval())(given))
+        float(np.abs(restored - clear).mean()) for restored in (anonymized, make_restorer(network.eval())(anonymized))
     )
     better = after < before
-    kept = network if better else Restorer(params.widths)
-    training.save({"network": kept}, {"widths": list(params.widths), "learned": better})
+    saved = network if better else Restorer(params.widths)
+    training.save({"network": saved}, {"widths": list(params.widths), "learned": better})
     return {"before": before, "after": after, "learned": float(better)}
 
 
@@ -99,6 +99,8 @@ def find_strength(
 
     ``restore``: images float32 (N, 3, H, W) in [-1, 1] and a strength -> images of the same shape.
     """
-    given, wanted = (to_float(part[:SEARCHED]) for part in (training_set.learn.anonymized, training_set.learn.clear))
+    anonymized, clear = (
+        to_float(part[:SEARCHED]) for part in (training_set.learn.anonymized, training_set.learn.clear)
+    )
     pixels = Pixels(NoParameters(), {})
-    return max(strengths, key=lambda strength: pixels.measure(restore(given, strength), wanted)["ssim"].mean())
+    return max(strengths, key=lambda strength: pixels.measure(restore(anonymized, strength), clear)["ssim"].mean())

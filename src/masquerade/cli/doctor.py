@@ -197,11 +197,11 @@ def list_carried_networks(root: Path) -> Check:
 
 def check_assets(root: Path, parameters: Parameters) -> Iterator[Check]:
     """The files from outside that the scale needs; no check for a scale that needs none, such as tiny and mini."""
-    needed = list_roles(parameters)
-    unready = [(role, problem) for role in needed if (problem := assets.unready(role, root))]
-    if needed:
+    roles = list_roles(parameters)
+    unready = [(role, problem) for role in roles if (problem := assets.unready(role, root))]
+    if roles:
         missing = f" (without {', '.join(role for role, _ in unready)})" if unready else ""
-        state = f"{len(needed) - len(unready)} of {len(needed)}{missing}"
+        state = f"{len(roles) - len(unready)} of {len(roles)}{missing}"
         yield Check("files from outside", not unready, state, unready[0][1] if unready else "")
 
 
@@ -209,13 +209,13 @@ def list_roles(parameters: Parameters) -> list[str]:
     """The roles that a scale's backbones, methods, judges, datasets and losses need, in the registry's order."""
     backbones = [discovery.load("backbones", name)(params) for name, params in parameters.backbones.items()]
     judges = [discovery.load("judges", name) for name in {*parameters.measure.judges, *parameters.recovery.judges}]
-    needed = {backbone.asset for backbone in backbones}
-    needed |= {role for judge in judges for role in getattr(judge, "assets", ())}
+    roles = {backbone.asset for backbone in backbones}
+    roles |= {role for judge in judges for role in getattr(judge, "assets", ())}
     trained = ((discovery.load("methods", name), block.params) for name, block in parameters.methods.items())
-    needed |= {role for method, params in trained for role in method.list_loss_files(params)}
-    needed |= {parameters.official_role(name) for name in parameters.methods}
-    needed |= {cell.dataset for cell in matrix.plan_cells(parameters)}
-    return [role for role in assets.registry() if role in needed]
+    roles |= {role for method, params in trained for role in method.list_loss_files(params)}
+    roles |= {parameters.official_role(name) for name in parameters.methods}
+    roles |= {cell.dataset for cell in matrix.plan_cells(parameters)}
+    return [role for role in assets.registry() if role in roles]
 
 
 def main() -> None:

@@ -77,8 +77,8 @@ def _check_sources() -> None:
         )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         from masquerade.params import repository
 
         typer.echo(f"masquerade {repository.read_version()} (commit {repository.read_commit()})")

@@ -48,17 +48,17 @@ Line = tuple[int, str, str]
 def _count_recognized(written: list[Row], done: str) -> list[Line]:
     lines: list[Line] = []
     compared = [row for row in written if row.get("distance")]
-    known = [row for row in compared if row["recognized"] == YES]
+    recognized = [row for row in compared if row["recognized"] == YES]
     if any("face" in row for row in written):
         found = sum(row["face"] == FOUND for row in written)
         text = f"of them show a face that a detector finds ({found / len(written):.0%})"
         lines.append((found, text, "green" if found == len(written) else "yellow"))
-        if known:
-            text = f"of them are {RECOGNIZED}, and written because of --keep-recognizable ({_range(known)})"
-            lines.append((len(known), text, "red"))
+        if recognized:
+            text = f"of them are {RECOGNIZED}, and written because of --keep-recognizable ({_range(recognized)})"
+            lines.append((len(recognized), text, "red"))
     elif compared:
         text = f"of {len(compared)} {done} faces are recognized as the original (by dlib; {_range(compared)})"
-        lines.append((len(known), text, "green"))
+        lines.append((len(recognized), text, "green"))
         nearness = mean(float(row["psnr"]) for row in compared)
         lines.append((len(compared), f"compared with the original: PSNR {nearness:.1f} dB on average", "green"))
     unsalted = sum(row.get("salted") == NO for row in written)
@@ -72,8 +72,8 @@ def _count_refusals(report: list[Row]) -> list[Line]:
     lines: list[Line] = []
     for reason, count in counts.most_common():
         rows = [row for row in report if row["reason"] == reason]
-        told = f" ({_range(rows)})" if reason == RECOGNIZED else ""
-        lines.append((count, f"refused: {reason}{told}", "yellow"))
+        distances = f" ({_range(rows)})" if reason == RECOGNIZED else ""
+        lines.append((count, f"refused: {reason}{distances}", "yellow"))
     return lines
 
 

@@ -151,8 +151,8 @@ def _mean_of(values: list[Value]) -> Value:
     """The mean of several values, NaN if one of them is NaN."""
     note = next((value.note for value in values if math.isnan(value.value)), "mean over the keywords")
     number = float(np.mean([value.value for value in values]))
-    drawn = [value.draws for value in values if value.draws is not None]
-    draws = mean_of_draws(drawn) if len(drawn) == len(values) else None
+    samples = [value.draws for value in values if value.draws is not None]
+    draws = mean_of_draws(samples) if len(samples) == len(values) else None
     return Value(number, min(value.over for value in values), min(value.of for value in values), note=note, draws=draws)
 
 
