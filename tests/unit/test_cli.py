@@ -346,33 +346,35 @@ def test_photographs_that_other_processes_read_give_the_same_results(root, pictu
 class TestHideAndKeep:
     """An attribute that the user names for one option is removed from the default of the other."""
 
-    @pytest.fixture
-    def chosen(self, monkeypatch):
-        """The variant that lreorg is built with."""
+    @staticmethod
+    def replace_keywords(hide, keep):
         from masquerade.methods.lreorg.method import LReOrg
 
-        variants = loading.load(ROOT, "mini").methods["lreorg"].variants
+        default = loading.load(ROOT, "mini").methods["lreorg"].variants["default"]
+        return choosing.replace_keywords("lreorg", LReOrg, default, hide, keep)
 
-        def choose(hide=None, keep=None):
-            return choosing.replace_keywords("lreorg", LReOrg, variants["default"], hide, keep)
+    @pytest.mark.parametrize(
+        ("hide", "keep", "hidden", "kept"),
+        [
+            (["identity", "age"], None, ["identity", "age"], ["gender", "expression", "makeup"]),
+            (None, ["expression"], ["identity"], ["expression"]),
+            (["gender"], [], ["gender"], []),
+        ],
+    )
+    def test_named_attributes_replace_the_default_ones_and_leave_the_other_list(self, hide, keep, hidden, kept):
+        knobs = self.replace_keywords(hide, keep)
+        assert (knobs.hide, knobs.keep) == (hidden, kept)
 
-        return choose
-
-    def test_a_hidden_attribute_is_removed_from_the_kept_ones(self, chosen):
-        knobs = chosen(hide=["identity", "age"])
-        assert (knobs.hide, knobs.keep) == (["identity", "age"], ["gender", "expression", "makeup"])
-
-    def test_named_kept_attributes_replace_the_default_ones(self, chosen):
-        assert chosen(keep=["expression"]).keep == ["expression"]
-        assert chosen(keep=[]).keep == []
-        assert chosen(hide=["gender"], keep=[]).hide == ["gender"]
-
-    def test_a_contradiction_is_refused(self, chosen):
-        message = "--hide age --keep age: age cannot be hidden and kept at once; name each in one list"
+    @pytest.mark.parametrize(
+        ("hide", "keep", "message"),
+        [
+            (["age"], ["age"], "--hide age --keep age: age cannot be hidden and kept at once; name each in one list"),
+            (None, ["identity"], "hide must name a keyword"),
+        ],
+    )
+    def test_a_contradiction_is_refused(self, hide, keep, message):
         with pytest.raises(ParameterError, match=message):
-            chosen(hide=["age"], keep=["age"])
-        with pytest.raises(ParameterError, match="hide must name a keyword"):
-            chosen(keep=["identity"])
+            self.replace_keywords(hide, keep)
 
     def test_the_error_of_other_methods_names_the_method_that_can_do_it(self, root, pictures, tmp_path, capsys):
         assert anonymize(root, pictures, tmp_path / "out", "--hide", "age") == 1
