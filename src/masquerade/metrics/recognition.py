@@ -12,7 +12,7 @@ from masquerade.core.face_tables import stack
 from masquerade.core.settings import Settings
 from masquerade.core.statistics import between, compute_weighted_means, find_threshold
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import judges_with, mean_of_draws, too_few
+from masquerade.metrics._values import distances, judges_with, mean_of_draws, too_few
 
 
 class TrueAcceptanceRate(Metric):
@@ -63,10 +63,10 @@ class TrueAcceptanceRate(Metric):
         for fold in sorted(set(folds)):
             if published:
                 same, inside = names[first] == names[second], folds[first] == fold
-                impostors = _row_distances(original[first], original[second], ~same & ~inside)
+                impostors = distances(original[first], original[second])[~same & ~inside]
                 impostors = np.sort(impostors[np.isfinite(impostors)])
                 people = names[first[same & inside]]
-                genuine = _row_distances(original[first], derived[second], same & inside)
+                genuine = distances(original[first], derived[second])[same & inside]
             else:
                 impostors = self._impostors(original[folds != fold], names[folds != fold])
                 genuine, people = _genuine(original, derived, names, np.flatnonzero(folds == fold))
@@ -109,21 +109,15 @@ def _read_published_pairs(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
-def _row_distances(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Euclidean distances of the chosen rows."""
-    return np.linalg.norm(first[rows] - second[rows], axis=1)
-
-
 def _genuine(
     original: np.ndarray, derived: np.ndarray, names: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances of all pairs (original i, derived j), i < j, of one person, in a fold; and the person."""
     first, second = np.triu_indices(len(rows), 1)
     first, second = rows[first], rows[second]
-    same = (names[first] == names[second]) & (
-        names[first] != ""
-    )  # two faces without a known identity may be two people
-    return np.linalg.norm(original[first[same]] - derived[second[same]], axis=1), names[first[same]]
+    # two faces without a known identity may be two people
+    same = (names[first] == names[second]) & (names[first] != "")
+    return distances(original[first[same]], derived[second[same]]), names[first[same]]
 
 
 AT_ONCE = 512
@@ -164,18 +158,17 @@ def _identify(evidence: Evidence, column: str) -> Value:
     names = evidence.original["identity"].to_numpy()
     people, counts = np.unique(names, return_counts=True)
     several = np.isin(names, people[(people != "") & (counts > 1)])
-    compared = np.flatnonzero(
-        np.isfinite(gallery).all(axis=1) & (names != "")
-    )  # a face without a known identity is no match for any
+    # a face without a known identity is no match for any
+    compared = np.flatnonzero(np.isfinite(gallery).all(axis=1) & (names != ""))
     probes = np.flatnonzero(several & np.isfinite(derived).all(axis=1))
     right, chances, people = [], [], []
     for start in range(0, len(probes), AT_ONCE):
         rows = probes[start : start + AT_ONCE]
         others = rows[:, None] != compared[None, :]
         same = (names[rows][:, None] == names[compared][None, :]) & others
-        distances = np.where(others, cdist(derived[rows], gallery[compared], "sqeuclidean"), np.inf)
+        apart = np.where(others, cdist(derived[rows], gallery[compared], "sqeuclidean"), np.inf)
         findable = same.any(axis=1)  # False if no other image of the person was measured
-        nearest = distances[findable].argmin(axis=1)
+        nearest = apart[findable].argmin(axis=1)
         people += names[rows[findable]].tolist()
         right += same[findable][np.arange(findable.sum()), nearest].tolist()
         chances += (same[findable].sum(axis=1) / others[findable].sum(axis=1)).tolist()
