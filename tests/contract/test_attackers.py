@@ -297,16 +297,6 @@ def test_restored_picture_is_valid_and_does_not_depend_on_its_batch(bench, name)
     np.testing.assert_allclose(attack.attacker.restore(images[rows]), restored[rows], atol=2e-5)
 
 
-@pytest.mark.parametrize("name", ATTACKERS)
-def test_samples_show_what_a_restorer_does(bench, name):
-    attacks, scenes, side = bench.attacks(name), bench.scenes(name), bench.parameters.image.size
-    for attack in attacks:
-        attack.attacker.study(scenes[attack.attacker.keys].training_set)
-    pictures = informed.draw_samples(attacks, scenes, count=2)
-    expected = {name: (3 * side, 2 * side, 3)} if name in RESTORERS else {}
-    assert {attacker: picture.shape for attacker, picture in pictures.items()} == expected
-
-
 @pytest.mark.parametrize("name", ["naive", "interpolation"])
 def test_pictures_that_were_all_refused_have_a_row_each(bench, tmp_path, name):
     rows = bench.originals.select("test").assign(status="refused", reason="this test refuses all")

@@ -142,24 +142,6 @@ def test_change_is_measured_against_the_prediction_on_the_original():
     assert (values["c.color.changed"].value, values["c.color.changed"].over) == (0.0, 4)
 
 
-def test_originals_against_themselves_have_the_accuracy_of_the_judge_and_no_change():
-    values = rates(ORIGINAL, ORIGINAL)
-    assert values["c.gender"].value == 3 / 4  # a man with probability 0.4
-    assert values["c.age"].value == 3 / 4
-    assert all(value.value == 0 for part, value in values.items() if part.endswith("changed"))
-
-
-def test_balanced_rate_is_one_half_if_a_rare_attribute_is_never_predicted():
-    labels = {name: [0.0] * 9 + [1.0] for name in NAMES}
-    original = make_faces(labels, **{name.lower(): [0.1] * 9 + [0.9] for name in NAMES})
-    never = make_faces(None, **{name.lower(): [0.0] * 10 for name in NAMES})
-    values = rates(original, never)
-    assert values["c.age"].value == 0.9
-    assert values["c.age.balanced"].value == 0.5
-    assert values["c.balanced"].value == 0.5
-    assert "9 and 1 faces of each content" in values["c.age.balanced"].note
-
-
 def test_balanced_rate_of_originals_with_one_content_is_nan():
     labels = LABELS | {"Male": [1, 1, 1, 1]}
     values = rates(make_faces(labels, **shares([1, 1, 1, 1], [1, 0, 0, 0], *HAIR)), DERIVED)

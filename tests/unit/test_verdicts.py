@@ -283,12 +283,6 @@ class TestPage:
         assert rows[2]["than_value"] == ""
         assert claims_page.longtable(judged, ONE).isascii()
 
-    def test_the_margin_of_several_seeds_is_that_of_their_means(self, tmp_path):
-        cells = [cell("a", 0.9, seed) for seed in range(3)] + [cell("b", 0.5 + seed / 10, seed) for seed in range(3)]
-        page = claims_page.markdown([verdict(tmp_path, cells, context=CONTEXT)], CONTEXT)
-        assert "| 0.3 [0.2" in re.sub(r" +", " ", page)
-        assert "samples of the people and of the seeds" in page
-
 
 class TestReading:
     @pytest.mark.parametrize(
