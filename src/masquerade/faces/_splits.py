@@ -1,10 +1,9 @@
 """Splits that share no person: how many people and images each has, and how people are dealt to them."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
 import pandas as pd
-from pydantic import Field
+from pydantic import PositiveInt
 
 from masquerade.core import seeding
 from masquerade.core.errors import DatasetError, ParameterError
@@ -25,11 +24,11 @@ class Identities(Settings):
 class SplitCounts(Settings):
     """A count for each split."""
 
-    train: Annotated[int, Field(ge=1)]
+    train: PositiveInt
     """Of a person of the train split."""
-    validation: Annotated[int, Field(ge=1)]
+    validation: PositiveInt
     """Of a person of the validation split."""
-    test: Annotated[int, Field(ge=1)]
+    test: PositiveInt
     """Of a person of the test split."""
 
 
