@@ -91,7 +91,7 @@ def sha256(path: Path, root: Path) -> bytes:
 
 
 @contextmanager
-def _open(path: Path, root: Path) -> Iterator[BinaryIO]:
+def _open(path: Path, root: Path) -> Iterator[io.BufferedReader]:
     _check_file(path, root)
     try:
         with path.open("rb") as file:
