@@ -6,6 +6,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,18 +17,87 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.stats import kendalltau
 
+import paper_cells
 from masquerade.core.images import ArchiveWriter, FaceArchive
+from masquerade.core.statistics import encode
 from masquerade.lineage.address import list_addresses
 from masquerade.papers import claims, measured, tables, verdicts
+from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Printed, Table
 from masquerade.papers.measured import Measured, Order
 from masquerade.papers.report import boards, page
 from masquerade.papers.report.chain import Files, list_links
 from masquerade.papers.tables import Entry
-from masquerade.params.matrix import Cell
+from masquerade.params.blocks import StandIns
 from masquerade.params.paths import Paths
-from report_cells import CELLS, CLAIM, CONTEXT, FACENET, KNOBS, SKIPPED, TABLE, results
 
+CONTEXT = Context(
+    scale="tiny",
+    seeds=(0, 1),
+    stand_ins=StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={"facenet": "recognizer_a"}),
+    commit="abc1234",
+    caution="Numbers mean nothing.",
+)
+HQ = {"name": "CelebA-HQ", "role": "celeba_hq"}
+FACENET = {"name": "FaceNet", "role": "facenet"}
+RE_ID = {"metric": "re_identification_rate", "judge": FACENET}
+TABLE = {
+    "kind": "table", "paper": "identitydp", "name": "table1", "title": "Table I", "caption": "A <b>caption</b> & more",
+    "source": "Table I, section V", "dataset": HQ,
+    "columns": [
+        {"title": "Re-ID(%)", "group": "Face", **RE_ID, "direction": "lower", "digits": 1, "percent": True},
+        {"title": "FID", "metric": "frechet_distance", "judge": FACENET, "direction": "lower", "digits": 2},
+        {"title": "PSNR", "metric": "psnr", "direction": "higher", "digits": 2, "spread": "metric", "printed": False},
+    ],
+    "rows": [
+        {"title": "Ours(ε=6)", "method": "identitydp", "variant": "eps_6", "printed": ["2.0", "30 ± 1.5"]},
+        {"title": "Ours(ε=100)", "method": "identitydp", "variant": "eps_100", "printed": ["40.0", "20"]},
+        {"title": "Blur", "method": "gaussian_blur", "variant": "size_7", "printed": ["90.0", "25"]},
+        {"title": "Other", "method": "ciagan", "variant": "default", "printed": ["1.0", "null"], "note": "not given"},
+        {"title": "Original", "method": "original", "variant": "control", "control": True, "note": "control: itself"},
+    ],
+}  # fmt: skip
+SKIPPED = {("synthetic_hq", "ciagan", "default"): "ciagan is not built yet"}
+KNOBS = {
+    "original": {"control": {}},
+    "gaussian_blur": {"size_7": {"kind": "resample", "size": 7.0}},
+    "identitydp": {"eps_100": {"epsilon": 100.0, "sampler": "seeded"}, "eps_6": {"epsilon": 6.0, "sampler": "seeded"}},
+}
+
+
+def number(value, half=0.0, **more):
+    """A value whose bootstrap samples lie evenly within ``half`` of it."""
+    draws = {} if value is None else {"draws": encode(value + half * np.linspace(-1, 1, 41))}
+    return paper_cells.number(value, **draws, **more)
+
+
+def cell(method, variant, re_id, fd, psnr, seed=0):
+    return {
+        "cell": {"dataset": "synthetic_hq", "method": method, "variant": variant, "seed": seed},
+        "measurements": {f"data/tiny/measurements/synthetic_hq/{method}/{variant}/{seed}.parquet": "0f" * 16},
+        "statement": {"faces": 10, "refused": 0, "epsilon": 6.0} if method == "identitydp" else {"faces": 10},
+        "metrics": {
+            "re_identification_rate": {"recognizer_a": number(re_id)},
+            "frechet_distance": {"recognizer_a": number(fd, note="from 10 faces")},
+            "psnr": {"": number(psnr, spread=1.5, spread_of="faces")},
+        },
+    }
+
+
+CELLS = [
+    *(cell("identitydp", "eps_6", 0.1 + 0.02 * seed, 31.0, 20.0, seed) for seed in (0, 1)),
+    *(cell("identitydp", "eps_100", 0.5, 33.0, 25.0, seed) for seed in (0, 1)),
+    cell("gaussian_blur", "size_7", 0.95, 12.0, None),
+    cell("original", "control", 1.0, 0.0, None),
+]
+CLAIM = {
+    "paper": "identitydp", "name": "small_hides_more", "says": "A smaller ε hides more.", "source": "Figure 4",
+    "dataset": HQ, "measure": RE_ID, "greater": [{"method": "identitydp", "variant": "eps_100"}],
+    "than": [{"method": "identitydp", "variant": "eps_6"}],
+}  # fmt: skip
+
+
+results = partial(paper_cells.results, cells=CELLS, skipped=SKIPPED, context=CONTEXT)
 MEASUREMENTS = {"data/tiny/measurements/synthetic_hq/identitydp/eps_6/0.parquet": "0f" * 16}
 CHECKPOINT = "checkpoints/tiny/methods/identitydp/0.safetensors"
 REFUSAL = "no <i>landmarks</i> were found"
@@ -57,13 +127,13 @@ def pixels(url: str) -> np.ndarray:
 def files(tmp_path, monkeypatch):
     """A made-up build in the working directory, paths as the graph has them."""
     monkeypatch.chdir(tmp_path)
-    cells = []
+    paths = []
     for record in CELLS:
         place = "/".join(str(record["cell"][key]) for key in ("dataset", "method", "variant", "seed"))
         metrics = Path(f"results/tiny/metrics/{place}.json")
         metrics.parent.mkdir(parents=True, exist_ok=True)
         metrics.write_text(json.dumps(record))
-        cells.append(Cell.of("metrics", metrics))
+        paths.append(metrics)
         facts = {key: record["cell"][key] for key in ("method", "variant", "seed")} | {"statement": {"epsilon": 6.0}}
         pictures = faces(40) | {"face-1": None}
         archive(Path(f"data/tiny/anonymized/{place}.zip"), pictures, **facts)
@@ -72,7 +142,7 @@ def files(tmp_path, monkeypatch):
         Path(name).write_text(name)
     return Files(
         paths=Paths("tiny"),
-        cells=tuple(cells),
+        metrics=paths,
         faces=(archive(Path("data/tiny/faces/synthetic_hq.zip"), faces(200)),),
         recoveries=(),
         checkpoints=(Path(CHECKPOINT),),

@@ -63,6 +63,10 @@ def curve(client, name, key="loss"):
     return [(point.step, point.value) for point in sorted(history, key=lambda point: point.step)]
 
 
+def outcome(client, name):
+    return status(client, name), curve(client, name)
+
+
 def remaining_files():
     """The names of the files in the folder of records, without the lock."""
     return sorted(path.name for path in tracking.RECORDS.iterdir() if path.name != ".lock")
@@ -134,8 +138,7 @@ def test_job_that_outlives_its_build_continues_its_run(client):
     run.log(1, {"loss": 1})
     run.end("FINISHED")
     publishing.publish()
-    assert status(client, "outlived") == "FINISHED"
-    assert curve(client, "outlived") == [(0, 2), (1, 1)]
+    assert outcome(client, "outlived") == ("FINISHED", [(0, 2), (1, 1)])
     assert remaining_files() == []
 
 
@@ -143,12 +146,10 @@ def test_training_is_published_while_it_runs_and_again_at_the_end_without_repeti
     monkeypatch.setattr(tracking, "_LIVE_SECONDS", 0.0)
     with tracking.run("train", {"rate": 1}, {}, publishing.publish_live) as run:
         run.log(0, {"loss": 2})
-        assert status(client, "train") == "RUNNING"
-        assert curve(client, "train") == [(0, 2)]
+        assert outcome(client, "train") == ("RUNNING", [(0, 2)])
         run.log(1, {"loss": 1})
     publishing.publish()
-    assert status(client, "train") == "FINISHED"
-    assert curve(client, "train") == [(0, 2), (1, 1)]
+    assert outcome(client, "train") == ("FINISHED", [(0, 2), (1, 1)])
 
 
 def test_requeued_job_continues_its_run_and_repeats_no_step(client):
@@ -192,8 +193,7 @@ def test_only_the_damaged_line_of_a_record_is_lost(client, caplog):
             file.write(b'{"time": 1.0, "event": "met\0\0\n')
         run.log(1, {"loss": 1})
     publishing.publish()
-    assert status(client, "damaged") == "FINISHED"
-    assert curve(client, "damaged") == [(1, 1)]
+    assert outcome(client, "damaged") == ("FINISHED", [(1, 1)])
     assert "damaged line" in caplog.text
 
 
@@ -209,8 +209,7 @@ def test_killed_publisher_neither_loses_nor_repeats_events(client, monkeypatch, 
     publish_killed_in(monkeypatch, getattr(publishing, owner), method, after)
     publishing.publish()
     assert publishing.publish() == 0, "publishing again adds nothing"
-    assert status(client, "once") == "FINISHED"
-    assert curve(client, "once") == [(step, step) for step in range(5)]
+    assert outcome(client, "once") == ("FINISHED", [(step, step) for step in range(5)])
     assert status(client, "build today") == "FINISHED"
     assert [path for path in remaining_files() if path.endswith("jsonl")] == []
 
@@ -247,8 +246,7 @@ def test_unreachable_store_loses_no_event_and_delays_no_training(client, monkeyp
     assert "password" not in caplog.text
     run.end("FINISHED")
     publishing.publish()
-    assert status(client, "training") == "FINISHED"
-    assert curve(client, "training") == [(0, 1)]
+    assert outcome(client, "training") == ("FINISHED", [(0, 1)])
 
 
 def test_build_ends_without_error_and_with_a_warning_if_the_store_is_unreachable(client, root, monkeypatch):
@@ -287,8 +285,7 @@ def test_requeued_job_is_one_run_that_continues(client, monkeypatch):
     with tracking.run("train", {"rate": 0.1}, {}) as run:
         run.log(1, {"loss": 1.0})
     publishing.publish()
-    assert status(client, "train") == "FINISHED"
-    assert curve(client, "train") == [(0, 2.0), (1, 1.0)]
+    assert outcome(client, "train") == ("FINISHED", [(0, 2.0), (1, 1.0)])
 
 
 def test_log_of_a_submitted_job_is_kept_with_its_run(client, monkeypatch, tmp_path):

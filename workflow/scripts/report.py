@@ -7,7 +7,7 @@ arguments = program.parse_arguments(
     __doc__,
     files=("declared", "claims"),
     lists=("built", "further", *LISTS),
-    words=("skipped", "imported", "needs", "private"),
+    words=("skipped", "skipped_claims", "imported", "needs", "private"),
 )
 
 
@@ -20,10 +20,12 @@ def work(_) -> None:
     from masquerade.papers.measured import Results
     from masquerade.papers.report import boards, page
     from masquerade.papers.report.chain import Files
+    from masquerade.params.paths import Paths
 
-    context = Context.of(arguments.params)
-    results = Results(files.read_numbers(arguments.metrics), skip_reasons(arguments.skipped), context)
-    judged = verdicts.judge(claims.of_papers(claims.load(arguments.declared), arguments.params["papers"]), results)
+    context, cells = Context.of(arguments.params), files.read_numbers(arguments.metrics)
+    declared_claims = claims.of_papers(claims.load(arguments.declared), arguments.params["papers"])
+    judged = verdicts.judge(declared_claims, Results(cells, skip_reasons(arguments.skipped_claims), context))
+    results = Results(cells, skip_reasons(arguments.skipped), context)
     imported = reference.parse_imported(arguments.imported)
     papers = []
     for name in arguments.params["papers"]:
@@ -33,10 +35,9 @@ def work(_) -> None:
         shown = [(tables.build(item, results), path) for item, path in items if item.kind == "table"]
         figures = [(item, path) for item, path in items if item.kind != "table"]
         papers.append(page.arrange_paper(name, shown, figures, judged))
+    paths = {name: getattr(arguments, name) for name in LISTS}
     build = page.Build(
-        files=Files.of_build(
-            context.scale, dict(json.loads(arguments.needs)), **{n: getattr(arguments, n) for n in LISTS}
-        ),
+        files=Files(Paths(context.scale), needs=dict(json.loads(arguments.needs)), **paths),
         results=results,
         methods=boards.read_methods(arguments.params),
         claims=arguments.claims,

@@ -6,9 +6,8 @@ judge or attempt. Case and punctuation do not matter.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from masquerade.core import errors, files
 from masquerade.lineage.history import History, LineageError
@@ -17,6 +16,8 @@ from masquerade.params.paths import Paths
 FACT_COLUMNS = ("row", "group", "column", "metric", "part", "attempt", "judge", "printed", "measured", "spread",
                 "over", "of", "seeds", "reason", "note")  # fmt: skip
 """Columns of a table's record that are shown beside its cell."""
+Record = Mapping[str, str]
+"""One line of the CSV file of a table or of the claims."""
 
 
 @dataclass(frozen=True)
@@ -97,55 +98,48 @@ def _find_file(outputs: Collection[str], scale: str, item: str) -> str:
     return choices[item]
 
 
-def _find_cells(address: str, records: Iterable[Mapping[str, str]], item: str, rest: list[str]) -> list[AddressedCell]:
+def _find_cells(address: str, records: Sequence[Record], item: str, rest: list[str]) -> list[AddressedCell]:
     if len(rest) > 3:
         raise LineageError(
             f"'{address}' has too many parts. The form is {item}:<method>[/<variant>][:<column>[:<dataset>]]."
         )
-    method, *more = rest
-    matching = [record for record in records if method in (record["method"], _join_method(record))]
-    _require_match(matching, method, item, "method or method/variant", records, _join_method)
-    column = more[0] if more else ""
-    if more:
-        rows = matching
-        matching = [record for record in rows if make_slug(column) in list_names(record)]
-        _require_match(
-            matching, column, f"{item}:{method}", "column", rows, lambda record: make_slug(_join_title(record))
-        )
-    if len(more) > 1:
-        columns, dataset = matching, more[1]
-        matching = [record for record in columns if record["dataset"] == dataset]
-        _require_match(
-            matching, dataset, f"{item}:{method}:{column}", "dataset", columns, lambda record: record["dataset"]
-        )
-    return [_make_cell(item, record) for record in matching]
+    kinds = (
+        ("method or method/variant", lambda record: [_join_method(record), record["method"]]),
+        ("column", list_names),
+        ("dataset", lambda record: [record["dataset"]]),
+    )
+    parent = item
+    for part, (kind, names) in zip(rest, kinds, strict=False):
+        name = make_slug(part) if kind == "column" else part
+        matching = [record for record in records if name in names(record)]
+        _require_match(matching, part, parent, kind, {names(record)[0] for record in records})
+        records, parent = matching, f"{parent}:{part}"
+    return [_make_cell(item, record) for record in records]
 
 
-def _find_claims(address: str, records: Iterable[Mapping[str, str]], rest: list[str]) -> list[AddressedCell]:
+def _find_claims(address: str, records: Sequence[Record], rest: list[str]) -> list[AddressedCell]:
     if len(rest) != 2:
         raise LineageError(f"'{address}' is not the address of a claim. The form is claims:<paper>:<claim>.")
-    paper, name = rest
-    matching = [record for record in records if (record["paper"], record["name"]) == (paper, name)]
-    _require_match(
-        matching, f"{paper}:{name}", "claims", "claim", records, lambda record: f"{record['paper']}:{record['name']}"
-    )
+    matching = [record for record in records if [record["paper"], record["name"]] == rest]
+    choices = {f"{record['paper']}:{record['name']}" for record in records}
+    _require_match(matching, ":".join(rest), "claims", "claim", choices)
     sides = dict.fromkeys(
         (record["dataset"], record[f"{side}_method"], record[f"{side}_variant"])
         for record in matching
         for side in ("greater", "than")
     )
     facts = {key: matching[0][key] for key in ("says", "source", "verdict", "margin", "reason")}
-    return [AddressedCell("claims", f"{paper}: {facts['says']}", facts["verdict"], facts, tuple(sides))]
+    return [AddressedCell("claims", f"{rest[0]}: {facts['says']}", facts["verdict"], facts, tuple(sides))]
 
 
-def _make_cell(item: str, record: Mapping[str, str]) -> AddressedCell:
+def _make_cell(item: str, record: Record) -> AddressedCell:
     title = f"{record['row']} · {_join_title(record)} · {record['dataset']}"
     facts = {key: record[key] for key in FACT_COLUMNS if record.get(key)}
     matrix_cell = (record["dataset"], record["method"], record["variant"])
     return AddressedCell(item, title, record["measured"], facts, (matrix_cell,))
 
 
-def list_names(record: Mapping[str, str]) -> list[str]:
+def list_names(record: Record) -> list[str]:
     """Every name of a column, readable ones first, exact ones last: its title, with the group and without; its metric,
     alone and with part, judge or attempt.
     """
@@ -155,7 +149,7 @@ def list_names(record: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys(make_slug(name) for name in [*titles, " ".join([metric, *details])]))
 
 
-def list_addresses(item: str, records: Sequence[Mapping[str, str]]) -> list[str]:
+def list_addresses(item: str, records: Sequence[Record]) -> list[str]:
     """The address of every record of a table.
 
     A column has the first of its names that no other number of its row has, except numbers on other datasets.
@@ -182,18 +176,15 @@ def make_slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _join_method(record: Mapping[str, str]) -> str:
+def _join_method(record: Record) -> str:
     return f"{record['method']}/{record['variant']}"
 
 
-def _join_title(record: Mapping[str, str]) -> str:
+def _join_title(record: Record) -> str:
     return ": ".join(filter(None, (record["group"], record["column"])))
 
 
-def _require_match(
-    matching: list[Any], part: str, parent: str, kind: str, records: Iterable[Any], name: Callable[[Any], str]
-) -> None:
+def _require_match(matching: Sequence[Record], part: str, parent: str, kind: str, choices: Collection[str]) -> None:
     """Raise LineageError if no record matches ``part`` of an address. ``parent``: the address without that part."""
     if not matching:
-        choices = {name(record) for record in records}
         raise LineageError(f"{parent} has no {kind} '{part}'. {errors.suggest_nearest(part, choices)}")

@@ -95,8 +95,8 @@ class History:
 
     def closure(self, job: Job) -> Mapping[str, str]:
         """The source files of a job's code with their fingerprints. Empty if the closure that ran is not known."""
-        known = (closures.get(Path(job.code).stem, {}) for closures in self._closures)
-        return next((closure for closure in known if fingerprints.closure_sha256(closure) == job.code_sha256), {})
+        candidates = (closures.get(Path(job.code).stem, {}) for closures in self._closures)
+        return next((closure for closure in candidates if fingerprints.closure_sha256(closure) == job.code_sha256), {})
 
 
 def read_working_copy(root: Path = Path(), scale: str | None = None) -> History:

@@ -51,19 +51,19 @@ class Build:
     @cached_property
     def job_records(self) -> dict[str, Record]:
         """Output -> the record of its job in ``.snakemake``, for the files of the scale."""
-        found: dict[str, Record] = {}
+        records_by_output: dict[str, Record] = {}
         for folder in BUILT:
             for path in sorted((self.root / provenance.FOLDER / f"{folder}{self.scale}").rglob("*.json")):
                 circumstances = _read_json(path) or {}
                 outputs = circumstances.pop("outputs", {})
-                own = {output: _read_json(self.root / record_path(output)) for output in outputs}
-                if not outputs or not all(own.values()):
+                contents = {output: _read_json(self.root / record_path(output)) for output in outputs}
+                if not outputs or not all(contents.values()):
                     continue
-                record = Record(outputs, circumstances, _drop_transient_fields(own[next(iter(outputs))]))
-                found |= dict.fromkeys(outputs, record)
-                for output, content in own.items():
+                record = Record(outputs, circumstances, _drop_transient_fields(contents[next(iter(outputs))]))
+                records_by_output |= dict.fromkeys(outputs, record)
+                for output, content in contents.items():
                     self._note_if_untouched(output, outputs[output], content)
-        return found
+        return records_by_output
 
     def _note_if_untouched(self, path: str, md5: str, content: Mapping[str, Any]) -> None:
         """Note the md5 of a file without reading it, if it has the time that Snakemake saw when the job had ended."""

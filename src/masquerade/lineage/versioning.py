@@ -150,6 +150,6 @@ def _find_changed_inputs(jobs: list["Job"]) -> Iterator[str]:
 
     for job in jobs:
         for output in map(str, job.output):
-            seen = read_input_hashes(output)
-            if any(seen.get(path) != sha256(path) for path in map(str, job.input)):
+            hashes = read_input_hashes(output)
+            if any(hashes.get(path) != sha256(path) for path in map(str, job.input)):
                 yield output

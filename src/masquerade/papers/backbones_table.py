@@ -38,15 +38,14 @@ def _describe_adopted(qualities: Iterable[Mapping[str, Any]], params: Slice) -> 
             f"The figures of weights (`weights:...`) are those of the cards: scale {', '.join(scales)} measured them, "
             "on its own people."
         )
-    named: dict[str, str] = {}
+    adopted: dict[str, str] = {}
     for name, block in params.get("methods", {}).items():
-        named[name] = block["published"]
-        named |= {f"{name}/{variant}": weights for variant, weights in block.get("published_ablations", {}).items()}
-    if listed := [f"`{name}` (`{weights}`)" for name, weights in named.items() if weights]:
+        ablations = block.get("published_ablations", {})
+        adopted |= {name: block["published"]} | {f"{name}/{variant}": ablations[variant] for variant in ablations}
+    if listed := [f"`{name}` (`{weights}`)" for name, weights in adopted.items() if weights]:
         remarks.append(f"Methods that were adopted and not trained here: {', '.join(listed)}.")
-    official = {
-        role: assets.asset(role).title for weights in named.values() if (role := weight_names.parse_asset_role(weights))
-    }
+    roles = filter(None, map(weight_names.parse_asset_role, adopted.values()))
+    official = {role: assets.asset(role).title for role in roles}
     if official:
         listed = [f"`{role}` ({title})" for role, title in official.items()]
         remarks.append(

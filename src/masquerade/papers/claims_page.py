@@ -13,11 +13,6 @@ from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED, Side, Verdict
 SUMMARY = ["Paper", "Claims", "Hold here", "Do not hold", "Inconclusive"]
 HEAD = ["Claim", "Here", "Margin", "Compared", "Measure", "In the paper"]
 MEASURES = ["Metric", "Unit", "Judge in the paper", "Here", "±", "Protocol"]
-SIDE = ("method", "variant", "attempt", "metric", "part", "judge", "value", "low", "high", "spread", "over", "of")
-FIELDS = (
-    "paper", "name", "says", "source", "dataset", "verdict", "margin", "low", "high", "seed",
-    *(f"greater_{field}" for field in SIDE), *(f"than_{field}" for field in SIDE), "difference", "reason",
-)  # fmt: skip
 
 
 def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
@@ -25,10 +20,10 @@ def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
     papers = list(dict.fromkeys(verdict.claim.paper for verdict in verdicts))
     sections = []
     for paper in papers:
-        mine = [verdict for verdict in verdicts if verdict.claim.paper == paper]
+        of_paper = [verdict for verdict in verdicts if verdict.claim.paper == paper]
         sections += [
             _heading(paper, context),
-            documents.markdown_grid(HEAD, [_row(verdict, context) for verdict in mine], left=len(HEAD)),
+            documents.markdown_grid(HEAD, [_row(verdict, context) for verdict in of_paper], left=len(HEAD)),
         ]
     parts = [
         "# Claims",
@@ -60,67 +55,64 @@ def longtable(verdicts: Sequence[Verdict], context: Context) -> str:
 
 def table(verdicts: Sequence[Verdict], context: Context) -> str:
     """CSV: one record for each comparison and seed, numbers at full precision, an empty field for no number."""
-    records = (
-        _record(verdict, seed, one, other, context)
+    records = [
+        _record(verdict, seed, pair, context)
         for verdict in verdicts
-        for one, other in verdict.claim.pairs
+        for pair in verdict.claim.pairs
         for seed in verdict.seeds
-    )
-    return files.format_csv(FIELDS, records)
+    ]
+    return files.format_csv(list(records[0]) if records else ["paper", "name"], records)
 
 
-def _record(verdict: Verdict, seed: int, one: int, other: int, context: Context) -> dict[str, Any]:
+def _record(verdict: Verdict, seed: int, pair: tuple[int, int], context: Context) -> dict[str, Any]:
     claim, margin = verdict.claim, verdict.smallest
     low, high = (margin and margin.interval) or (None, None)
-    sides = {
-        f"{which}_{field}": value
-        for which, place in (("greater", one), ("than", other))
-        for field, value in _side_fields(claim, verdict.sides[place], seed, context).items()
-    }
-    known = None not in (sides["greater_value"], sides["than_value"])
-    return sides | {
+    sides: dict[str, Any] = {}
+    for name, place in zip(("greater", "than"), pair, strict=True):
+        side = verdict.sides[place]
+        cell, measure, value = side.compared, claim.measure_of(side.compared), side.by_seed.get(seed, {})
+        sides |= {f"{name}_{field}": getattr(cell, field) for field in ("method", "variant", "attempt")}
+        sides |= {f"{name}_metric": measure.metric, f"{name}_part": measure.part}
+        sides[f"{name}_judge"] = context.judge(measure.judge)
+        sides |= {f"{name}_{field}": value.get(field) for field in ("value", "low", "high", "spread", "over", "of")}
+    greater, than = sides["greater_value"], sides["than_value"]
+    return {
         "paper": claim.paper,
         "name": claim.name,
         "says": claim.says,
         "source": claim.source,
         "dataset": verdict.dataset,
         "verdict": verdict.word,
-        "seed": seed,
         "margin": margin.value if margin else None,
         "low": low,
         "high": high,
-        "difference": sides["greater_value"] - sides["than_value"] if known else None,
+        "seed": seed,
+        **sides,
+        "difference": None if greater is None or than is None else greater - than,
         "reason": verdict.reason,
     }
 
 
-def _side_fields(claim: Claim, side: Side, seed: int, context: Context) -> dict[str, Any]:
-    measure, value = claim.measure_of(side.compared), side.by_seed.get(seed, {})
-    cell = {field: getattr(side.compared, field) for field in ("method", "variant", "attempt")}
-    number = {field: value.get(field) for field in ("value", "low", "high", "spread", "over", "of")}
-    return cell | {"metric": measure.metric, "part": measure.part, "judge": context.judge(measure.judge)} | number
-
-
 def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     datasets = dict.fromkeys(verdict.claim.dataset for verdict in verdicts)
-    drawn = "people and of the seeds" if len(context.seeds) > 1 else "people"
+    resampled = "people and of the seeds" if len(context.seeds) > 1 else "people"
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
         *layout.dataset_sentences(datasets, context),
         "What the papers assert, checked on the numbers measured here. The margin is the smallest difference between "
         "what is to be greater and what is to be less, plus the tolerance of a claim that calls numbers alike: its "
         "note says how much. The interval [low, high] of a margin covers 95 % of the bootstrap "
-        f"samples of the {drawn}. A claim **holds** where the interval of every difference lies above 0, and does not "
-        "hold where one lies below 0. Where an interval contains 0 or a number is missing, it is inconclusive. "
+        f"samples of the {resampled}. A claim **holds** where the interval of every difference lies above 0, and does "
+        "not hold where one lies below 0. Where an interval contains 0 or a number is missing, it is inconclusive. "
         "Nothing is corrected for the number of claims (docs/results.md). Bold: of several numbers, the two between "
         "which the margin is.",
     ]
 
 
 def _heading(paper: str, context: Context) -> str:
-    known = paper in discovery.list_names("methods")
+    is_method = paper in discovery.list_names("methods")
     return f"## {cautions.mark_title(paper, paper, context.latent_stand_ins)}" + (
-        f"\n\n*{discovery.load('methods', paper).paper}*" if known else ""
+        f"\n\n*{discovery.load('methods', paper).paper}*" if is_method else ""
     )
 
 
@@ -223,8 +215,8 @@ def _measures_of(claim: Claim, context: Context) -> str:
 
 
 def _unit(measure: Measure) -> str:
-    known = measure.metric in discovery.list_names("metrics")
-    return discovery.load("metrics", measure.metric).unit if known else layout.NONE
+    exists = measure.metric in discovery.list_names("metrics")
+    return discovery.load("metrics", measure.metric).unit if exists else layout.NONE
 
 
 def _measures(verdicts: Sequence[Verdict], context: Context) -> list[list[str]]:

@@ -117,8 +117,8 @@ def _panel(figure: Clusters, panel: Clustered, ax: "Axes", below: "Axes", seeds:
             label = f"{name} ({group.sum()})" if panel.names else None
             ax.scatter(*places[group].T, s=16, marker=shape, color=color, alpha=0.8, lw=0, label=label)
         ax.margins(0.08)
-    own, other = _scores(panel, seeds, panel.features), _scores(panel, seeds, figure.against.features)
-    ax.set_xlabel(f"silhouette {own} of {len(faces)} faces\n{figure.against.title}: {other}", fontsize=8)
+    score, other_score = _scores(panel, seeds, panel.features), _scores(panel, seeds, figure.against.features)
+    ax.set_xlabel(f"silhouette {score} of {len(faces)} faces\n{figure.against.title}: {other_score}", fontsize=8)
     if panel.names and not isinstance(places, str):
         below.legend(*ax.get_legend_handles_labels(), loc="upper center", borderaxespad=0, handletextpad=0.1)
     elif not panel.names:
@@ -149,8 +149,8 @@ def _vectors(rows: pd.DataFrame, features: str) -> np.ndarray:
     """The features of one name, (N, D). Raises ArchiveError when there are none."""
     column = f"{FEATURES}{features}"
     if column not in rows:
-        known = ", ".join(name.removeprefix(FEATURES) for name in rows if name.startswith(FEATURES))
-        raise ArchiveError(f"The method gives no features '{features}'; it gives: {known or 'none'}.")
+        given = ", ".join(name.removeprefix(FEATURES) for name in rows if name.startswith(FEATURES))
+        raise ArchiveError(f"The method gives no features '{features}'; it gives: {given or 'none'}.")
     return stack(rows[column])
 
 

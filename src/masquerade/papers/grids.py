@@ -232,9 +232,9 @@ def load_draw(
         return "this face was not anonymized" if refused is None else refused["reason"].iloc[0]
     seed = min(good)
     if draw_distances is not None and len(draw_distances):
-        mine = draw_distances[draw_distances["source_id"] == face]
-        mine = mine[(mine["method"] == key[0]) & (mine["variant"] == key[1]) & mine["seed"].isin(good)]
-        by_seed = mine.set_index("seed")["distance"].sort_index()
+        of_face = draw_distances[draw_distances["source_id"] == face]
+        of_face = of_face[(of_face["method"] == key[0]) & (of_face["variant"] == key[1]) & of_face["seed"].isin(good)]
+        by_seed = of_face.set_index("seed")["distance"].sort_index()
         if by_seed.notna().any():
             seed = (by_seed - by_seed.mean()).abs().idxmin()
     archive = next(archive for archive in archives if archive.metadata["seed"] == seed)

@@ -37,10 +37,10 @@ def dataset_sentences(datasets: Iterable["Named"], context: "Context") -> list[s
     datasets = list(datasets)
     replaced = [(named.name, context.dataset(named)) for named in datasets if context.dataset(named) != named.role]
     instead = " and ".join(f"`{stand_in}` stands in the place of {name}" for name, stand_in in replaced)
-    own = " and ".join(named.name for named in datasets if context.dataset(named) == named.role)
+    measured = " and ".join(named.name for named in datasets if context.dataset(named) == named.role)
     return [
         *([f"{instead}: these are not the paper's data."] if replaced else []),
-        *([f"Measured on {own}."] if own else []),
+        *([f"Measured on {measured}."] if measured else []),
     ]
 
 

@@ -89,9 +89,9 @@ def make_boards(
     attempts = {setting: path for setting, path in attempts.items() if path in files.recoveries}
     every = []
     for path in files.faces:
-        own = {setting: archive for setting, archive in derived.items() if setting[0] == path.stem}
-        if own and path.stem not in private:
-            every.append(_board(path, own, attempts, methods, skipped))
+        archives = {setting: archive for setting, archive in derived.items() if setting[0] == path.stem}
+        if archives and path.stem not in private:
+            every.append(_board(path, archives, attempts, methods, skipped))
     return every
 
 
@@ -120,8 +120,8 @@ def _board(
         of_variants = [
             _variant((dataset, method, name), knobs, ids, derived, further, skipped) for name in sort_variants(knobs)
         ]
-        known = method in discovery.list_names("methods")
-        title = discovery.load("methods", method).title if known else method
+        exists = method in discovery.list_names("methods")
+        title = discovery.load("methods", method).title if exists else method
         methods_shown.append(MethodImages(method, title, tuple(of_variants)))
     original = Strip("original", _sheet(list(originals)))
     return Board(dataset, originals.shape[-1], tuple(ids), original, tuple(methods_shown), absent)
@@ -197,8 +197,8 @@ def encode_webp(picture: Image.Image, quality: int = QUALITY) -> str:
 
 def encode_figure(path: Path) -> str:
     """A figure of a paper as a data URL."""
-    with Image.open(path) as drawn:
-        picture = drawn.convert("RGB")
+    with Image.open(path) as image:
+        picture = image.convert("RGB")
     if picture.width > WIDE:
         picture = picture.resize((WIDE, round(picture.height * WIDE / picture.width)), Image.Resampling.LANCZOS)
     return encode_webp(picture, FIGURE_QUALITY)

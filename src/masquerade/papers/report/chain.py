@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,18 @@ class Files:
     """The files of a build. An archive is named by its .zip; its index has a checksum of its images."""
 
     paths: Paths
-    cells: tuple[Cell, ...]
-    """The cells that have metrics, in the order of their files."""
-    faces: tuple[Path, ...]
-    recoveries: tuple[Path, ...]
-    checkpoints: tuple[Path, ...]
-    backbones: tuple[Path, ...]
+    metrics: Sequence[Path]
+    faces: Sequence[Path]
+    recoveries: Sequence[Path]
+    checkpoints: Sequence[Path]
+    backbones: Sequence[Path]
     needs: Mapping[str, Sequence[str]]
     """Method -> the backbones that it needs with the parameters of the build."""
 
-    @classmethod
-    def of_build(
-        cls, scale: str, needs: Mapping[str, Sequence[str]], metrics: Sequence[Path], **further: Sequence[Path]
-    ) -> "Files":
-        """The files of a build: those of its ``metrics``, and further ones by the names of the fields."""
-        cells = tuple(Cell.of("metrics", path) for path in metrics)
-        return cls(Paths(scale), cells, needs=needs, **{name: tuple(paths) for name, paths in further.items()})
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells that have metrics, in the order of their files."""
+        return [Cell.of("metrics", path) for path in self.metrics]
 
     @property
     def settings(self) -> list[Setting]:
@@ -55,7 +51,7 @@ def list_links(setting: Setting, files: Files, measurements: Mapping[str, str], 
     cells, paths = [cell for cell in files.cells if cell.setting == setting], files.paths
     derived = files.of(cells, paths.anonymized)
     attempts = [path for path in files.of(cells, paths.recoveries) if path in files.recoveries]
-    own, shared = (
+    of_variant, of_method = (
         [path for path in files.of(cells, pattern) if path in files.checkpoints]
         for pattern in (paths.ablation, paths.method)
     )
@@ -65,7 +61,7 @@ def list_links(setting: Setting, files: Files, measurements: Mapping[str, str], 
         {"step": "measurements", "files": dict(measurements), "facts": {}},
         _link("anonymized faces", _indexes(derived), _statement(derived)),
         _link("further images: recovered, wrong keys, further keys", _indexes(attempts)),
-        _link("checkpoint", own or shared),
+        _link("checkpoint", of_variant or of_method),
         _link("networks that it uses", [path for path in files.backbones if path.stem in files.needs.get(method, ())]),
         _link("parameters and seed", [], {"of": f"methods.{method}.variants.{variant}", **knobs, "seed": seeds}),
         _link("raw data", _indexes([Path(paths.faces.format(dataset=dataset))]), {"faces": dataset}),
