@@ -17,7 +17,7 @@ from typing import NamedTuple
 import psutil
 from pages import MACHINE, ROOT, table, write
 
-KNOB = ("eps_6: {epsilon: 6.0,", "eps_6: {epsilon: 7.0,")
+KNOB = ("eps_6: {epsilon: 6.0}", "eps_6: {epsilon: 7.0}")
 """The knob of one variant in params.yaml that is changed: IdentityDP's privacy budget."""
 
 
