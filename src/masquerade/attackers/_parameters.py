@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from masquerade.core.settings import Channels, Name
 from masquerade.training.settings import Computed, KernelUpdates
@@ -14,7 +14,7 @@ class RecognitionParams(KernelUpdates, Computed):
     start: Name
     """The backbone, a recognizer, from whose architecture and clear weights it starts. It changes a copy."""
 
-    scale: Annotated[float, Field(gt=0)]
+    scale: PositiveFloat
     """s of ArcFace (Deng et al. 2019, Eq. 3)."""
     margin: Annotated[float, Field(ge=0, le=1.5)]
     """m of ArcFace in radians."""
@@ -25,5 +25,5 @@ class RestorationParams(KernelUpdates, Computed):
 
     widths: Annotated[list[Channels], Field(min_length=2)]
     """Channels of the U-Net at each size, from the finest to the coarsest."""
-    edges: Annotated[float, Field(ge=0)] = 1.0
+    edges: NonNegativeFloat = 1.0
     """Weight of the mean absolute error of neighboring pixels' differences, beside that of the pixels."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveFloat, PositiveInt
 
 from masquerade.attackers import Attacker
 from masquerade.attackers._parameters import RestorationParams
@@ -86,7 +86,7 @@ class Interpolation(FilterAttacker):
     apply = staticmethod(enlarge)
 
     class Params(Settings):
-        blocks: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+        blocks: Annotated[list[PositiveInt], Field(min_length=1)]
         """Sides of a block that are tried, pixels; 1 changes nothing."""
 
     params: Params
@@ -113,7 +113,7 @@ class NonlocalMeans(FilterAttacker):
     apply = staticmethod(denoise)
 
     class Params(Settings):
-        strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+        strengths: Annotated[list[PositiveFloat], Field(min_length=1)]
         """Filter strengths h that are tried, gray levels."""
 
     params: Params
@@ -148,9 +148,9 @@ class Wiener(FilterAttacker):
     apply = staticmethod(sharpen)
 
     class Params(Settings):
-        deviations: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+        deviations: Annotated[list[PositiveFloat], Field(min_length=1)]
         """Deviations of the Gaussian that are tried, pixels."""
-        balances: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+        balances: Annotated[list[PositiveFloat], Field(min_length=1)]
         """Weights of smoothness against fidelity that are tried."""
 
     params: Params

@@ -22,7 +22,11 @@ class Evidence:
     """The measurements of one cell, which a metric computes from.
 
     All frames have one row a face and the columns id, identity, split, status, reason and ``<judge>.<quantity>``.
-    Annotated originals also have ``attribute.<name>`` (1 or 0). Rows whose ``status`` is not ok hold NaN.
+    Annotated originals also have ``attribute.<name>`` (1 or 0). Rows whose ``status`` is not ok hold NaN:
+
+        id    identity  split  status   reason            dlib_face.embedding  pixels.psnr
+        f012  Aaron     test   ok                         [0.02, -0.11, ...]   18.4
+        f013  Aaron     test   refused  no face is found  NaN                  NaN
     """
 
     original: pd.DataFrame

@@ -1,4 +1,11 @@
-"""Functions that the metrics of attackers who know the method share: attacks, trainings, and the strongest attacker."""
+"""Functions that the metrics of attackers who know the method share: attacks, trainings, and the strongest attacker.
+
+The results of attacks have one row for each probe of an attack, as pipeline/informed.py writes them:
+
+    attacker  asks    recognizer  trial  group   id    identity  rank  people  distance  threshold  strangers
+    naive     naming  arcface     0      tested  f012  Aaron     3     120     0.71      0.64       [0.93, 1.02, ...]
+    parrot    linking own         0      tested  f012  Aaron     1     120     0.38      0.51       [0.77, 0.69, ...]
+"""
 
 import math
 from collections.abc import Callable, Mapping

@@ -4,7 +4,7 @@ import operator
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from masquerade.core.settings import Settings
 from masquerade.metrics import Evidence, Metric, Value
@@ -98,7 +98,7 @@ class ProtectionSuccessRate(Metric):
     class Params(Settings):
         """The thresholds."""
 
-        thresholds: dict[str, Annotated[float, Field(gt=0)]]
+        thresholds: dict[str, PositiveFloat]
         """Judge -> the largest distance of one person (0.6: dlib's face recognition model, King 2017)."""
 
     params: Params
