@@ -235,13 +235,6 @@ def test_crop_is_that_of_ffhq():
         np.testing.assert_allclose(eyes + 0.1 * (mouth - eyes), [(N - 1) / 2, (N - 1) / 2], atol=0.2)
 
 
-def test_crop_moves_and_grows_as_the_shot_tells():
-    still, moved, wide = points(2), points(2, shift=np.array([0.1, -0.05])), points(2, zoom=1.25)
-    np.testing.assert_allclose(moved, still + N * np.array([-0.1, 0.05]), atol=0.05)
-    middle = (N - 1) / 2
-    np.testing.assert_allclose((wide - middle) * 1.25, still - middle, atol=0.05)
-
-
 def test_positive_angles_look_right_up_and_lean_right():
     def tip_from_eyes(**pose):
         marks = points(6, **pose)

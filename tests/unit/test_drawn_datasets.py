@@ -1,7 +1,5 @@
 """The drawn datasets: their people, rows, order and captions; the same bytes for a seed and any number of workers."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -134,18 +132,3 @@ def test_the_renderer_names_attributes_and_classes_as_the_datasets_do():
     assert tuple(LABEL) == annotations.CLASSES
     assert INNER == annotations.INNER
     assert set(OUTER) < set(annotations.OUTER)
-
-
-def test_notes_name_every_module_and_attribute(root):
-    page = (root / "docs" / "notes" / "faces.md").read_text(encoding="utf-8")
-    folder = root / "src" / "drawnpeople"
-    modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
-    assert set(re.findall(r"`(\w+\.py)`", page)) == modules
-    assert f"{len(NAMES)} of CelebA's 40" in page
-    for label, names in (
-        ("inner (all 21", INNER),
-        (f"outer ({len(OUTER)} of", OUTER),
-        ("not drawn", set(annotations.OUTER) - set(OUTER)),
-    ):
-        (listed,) = re.findall(rf"^- {re.escape(label)}[^:]*:([^.-]*)", page, re.MULTILINE)
-        assert set(re.findall(r"\w+", listed)) >= set(names), label

@@ -1,7 +1,6 @@
 """A folder of photographs: faces are upright and aligned, and every other file gets a reason for its refusal."""
 
 import os
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -242,16 +241,6 @@ def test_a_link_that_leaves_the_folder_is_refused_and_one_within_is_read(tmp_pat
     assert reasons == {"again.png": "", "link.png": left, "mine.png": "", "tree": left}
 
 
-def test_a_file_without_permission_is_refused(tmp_path, portrait, monkeypatch):
-    portrait.save(tmp_path / "locked.png")
-
-    def locked(*_args, **_kwargs):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", locked)  # the tests may run as root, who can read files with any mode bits
-    assert reason(tmp_path) == "no permission to read the file"
-
-
 @pytest.fixture
 def locked_folder(tmp_path, portrait, monkeypatch) -> Path:
     """A folder with a picture and a sub-folder ``locked`` that nobody may list: root may list any other."""
@@ -310,16 +299,6 @@ def exchanged_primaries() -> bytes:
     return bytes(profile)
 
 
-def linear_gray() -> bytes:
-    """A gray profile whose values are proportional to the light: 0.5 is 0.735 of sRGB."""
-    white = b"XYZ \0\0\0\0" + struct.pack(">iii", *(round(value * 65536) for value in (0.9642, 1.0, 0.8249)))
-    curve = b"curv\0\0\0\0" + struct.pack(">I", 0)  # the identity
-    table = struct.pack(">I", 2) + b"wtpt" + struct.pack(">II", 156, 20) + b"kTRC" + struct.pack(">II", 176, 12)
-    body = table + white + curve
-    head = struct.pack(">I4sI4s4s4s", 128 + len(body), b"lcms", 0x02100000, b"mntr", b"GRAY", b"XYZ ")
-    return (head + struct.pack(">6H", 2020, 1, 1, 0, 0, 0) + b"acsp").ljust(68, b"\0") + white[8:] + bytes(48) + body
-
-
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "PA", "P with transparency"])
 def test_a_color_profile_is_followed_in_every_mode(tmp_path, mode):
     """A screenshot of a phone is RGBA or a palette, and has the profile of its screen."""
@@ -341,14 +320,6 @@ def test_a_large_color_profile_of_a_png_is_followed(tmp_path):
     np.testing.assert_allclose(pixels[0, 0].astype(int), (20, 90, 200), atol=2)
 
 
-@pytest.mark.parametrize("mode", ["L", "LA", "I;16"])
-def test_a_gray_profile_is_followed(tmp_path, mode):
-    gray = Image.fromarray(np.full((8, 8), 128, np.uint8))
-    picture = Image.fromarray(np.full((8, 8), 128 * 257, np.uint16)) if mode == "I;16" else gray.convert(mode)
-    pixels = saved(tmp_path / "gray.png", picture, icc_profile=linear_gray())
-    np.testing.assert_allclose(pixels[0, 0].astype(int), 188, atol=1)
-
-
 def test_transparent_parts_are_white_whatever_the_profile(tmp_path):
     half = Image.new("RGBA", (2, 1), (200, 90, 20, 255))
     half.putpixel((1, 0), (200, 90, 20, 0))
@@ -356,9 +327,8 @@ def test_transparent_parts_are_white_whatever_the_profile(tmp_path):
     np.testing.assert_allclose(pixels[0].astype(int), [(20, 90, 200), (255, 255, 255)], atol=2)
 
 
-@pytest.mark.parametrize("profile", [b"no profile", linear_gray()])
-def test_a_profile_that_does_not_fit_changes_nothing(tmp_path, profile):
-    pixels = saved(tmp_path / "picture.png", Image.new("RGBA", (8, 8), (200, 90, 20)), icc_profile=profile)
+def test_a_profile_that_cannot_be_read_changes_nothing(tmp_path):
+    pixels = saved(tmp_path / "picture.png", Image.new("RGBA", (8, 8), (200, 90, 20)), icc_profile=b"no profile")
     assert pixels[0, 0].tolist() == [200, 90, 20]
 
 

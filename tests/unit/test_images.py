@@ -120,13 +120,6 @@ def test_a_flipped_bit_in_any_column_of_the_index_is_refused(tmp_path):
             FaceArchive(archive)
 
 
-def test_an_interrupted_writer_leaves_no_file(tmp_path):
-    with pytest.raises(KeyboardInterrupt), ArchiveWriter(tmp_path / "set.zip") as out:
-        out.add(np.zeros((4, 4, 3), np.uint8), {"id": "a", "identity": "", "split": "test"})
-        raise KeyboardInterrupt
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_interrupted_writer_leaves_the_earlier_archive_as_it_was(tmp_path):
     archive = write(tmp_path / "set.zip")
     before = archive.read_bytes()

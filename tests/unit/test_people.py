@@ -81,18 +81,6 @@ def test_recognizers_that_judge_have_people_of_their_own(parameters):
         assert not set(chosen_identities(names, first)) & set(chosen_identities(names, second))
 
 
-def test_mini_tests_on_forty_people_and_as_many_set_its_thresholds(root):
-    mini = loading.load(root, "mini")
-    for name, fewest in (("synthetic_hq", 120), ("synthetic_wild", 40)):
-        dataset = discovery.load("faces", name)(mini.datasets[name])
-        counts = dataset.count(mini.data_seed)
-        for split in ("validation", "test"):
-            assert getattr(mini.datasets[name].identities, split) >= 40
-            assert fewest <= counts[split] <= 120
-    counts = discovery.load("faces", "synthetic_hq")(mini.datasets["synthetic_hq"]).count(mini.data_seed)
-    assert counts["train"] <= 2400
-
-
 def test_people_of_the_test_split_are_drawn_from_a_series_that_nothing_was_tuned_on():
     # until the split was made anew, constants were tuned on people of the series `test`
     assert SERIES["validation"] == "test"
