@@ -104,7 +104,6 @@ def test_without_salts_the_key_alone_opens_every_picture(root, pictures, hidden,
 
 COLUMNS = ("file", "output", "salt", "maker", "check", "reason")
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0"), max_size=12)
-names = st.text(st.sampled_from("abcdefxyz0123456789 _-.(é"), min_size=1, max_size=12)
 tables = st.lists(st.tuples(*[cells] * len(COLUMNS)), min_size=1, max_size=5)
 
 
