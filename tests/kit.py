@@ -170,7 +170,7 @@ GENERATOR = {
     "published": "", "channels": [8, 8, 8, 4], "style": 6, "mapping": 2, "mapping_rate": 1.0, "ema": 0.5,
     "small_scale": {
         "reconstruction": {"steps": 4, "batch": 2, "modulation": 0.3, "critic": 0.1},
-        "sharpening": {"steps": 4, "batch": 2},
+        "sharpening": {"steps": 4, "batch": 2, "projected": 32},
     },
     "adversarial": {
         "steps": 4, "batch": 2, "learning_rate": 0.002, "r1": 10.0, "r1_every": 2, "path_length": 2.0,

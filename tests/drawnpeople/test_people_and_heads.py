@@ -21,7 +21,7 @@ from drawnpeople.shot import PITCH, RANGES, ROLL, YAW, Conditions, sample_shot
 from drawnpeople.skin import skin_tone
 from drawnpeople.surroundings import HATS, OCCLUDERS, PLACES
 from drawnpeople.template import FILE, template
-from masquerade.backbones.semantics.network import words_of
+from masquerade.backbones.semantics.network import split_words
 from masquerade.params import loading
 
 STUDIO = Conditions(yaw=9.0, pitch=4.5, roll=2.0, jitter=0.008, light=0.25, noise=0.008, blur=0.0, occlusion=0.0)
@@ -143,13 +143,13 @@ def test_captions_use_the_words_of_lreorgs_templates(root):
         assert ("heavy makeup" in text) is known["Heavy_Makeup"]
         assert ("no makeup" in text) is (shot.makeup == 0)
         assert ("gray" in text) is (known["Gray_Hair"] or (person.gray > 0.5 and person.style != "bald"))
-        formal_words |= set(words_of(text))
-        words |= set(words_of(text if number % 2 else caption(person, shot, formal=False)))
+        formal_words |= set(split_words(text))
+        words |= set(split_words(text if number % 2 else caption(person, shot, formal=False)))
     for scale, said, is_asked in (("paper", formal_words, False), ("mini", words, True)):
         block = loading.load(root, scale).methods["lreorg"]
         for name, keyword in {**block.params.keywords, **block.variants["default"].further}.items():
             for sentence in (*keyword.sentences, *([keyword.condition] if is_asked else [])):
-                assert set(words_of(sentence)) <= said, f"{name}: no caption says a word of {sentence!r}"
+                assert set(split_words(sentence)) <= said, f"{name}: no caption says a word of {sentence!r}"
 
 
 LEFT_EYE, RIGHT_EYE = slice(36, 42), slice(42, 48)

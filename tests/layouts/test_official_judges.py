@@ -227,7 +227,9 @@ def test_lpips_by_vgg_is_its_equation_on_the_features_of_vgg16(pictures, tmp_pat
     torch.save({f"features.{name}": value for name, value in features.state_dict().items()}, file)
     given = [torch.from_numpy(part[..., ::4, ::4].copy()) for part in (pictures, pictures[::-1])]
     expected = lpips_by_its_equation("vgg", features, (3, 8, 15, 22, 29), given)  # after each stage's last rectifier
-    torch.testing.assert_close(networks_lpips.network(file, "vgg")(*given).flatten(), expected, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(
+        networks_lpips.load_network(file, "vgg")(*given).flatten(), expected, rtol=1e-4, atol=1e-6
+    )
 
 
 class Fixed(torch.nn.Module):

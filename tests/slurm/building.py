@@ -14,7 +14,7 @@ LOG = "logs/tiny/backbones/identity.log"
 METHOD = "checkpoints/tiny/methods/identitydp/0.safetensors"  # is built on IDENTITY
 FIT = "checkpoints/tiny/methods/fit/0.safetensors"
 HURRY = "logs/hurry"
-STEP = "        share = warmup_cosine_share(step, self.params.steps)\n"
+STREAM = '    stream = "recognition"\n'
 
 
 class Build:
@@ -51,13 +51,16 @@ def slowed(repository: Repository, seconds: float) -> Repository:
     """
     (repository.path / LOG).unlink(missing_ok=True)
     source = "src/masquerade/backbones/recognition/training.py"
-    slow = f"""        import pathlib, time
+    slow = f"""
+    def step(self, step):
+        import pathlib, time
         logger.info('in step %d', step)
         end = time.monotonic() + {seconds}
         while time.monotonic() < end and not pathlib.Path("{HURRY}").exists():
             time.sleep(0.1)
+        return super().step(step)
 """
-    repository.edit(source, STEP, slow + STEP)
+    repository.edit(source, STREAM, STREAM + slow)
     return repository
 
 

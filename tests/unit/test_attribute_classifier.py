@@ -8,12 +8,17 @@ import torch
 
 import kit
 from drawnpeople.attributes import NAMES
-from masquerade.backbones.attribute_classifier.training import Classifier, agreement, class_weights, load
+from masquerade.backbones.attribute_classifier.training import (
+    Classifier,
+    StridedVGG,
+    load,
+    measure_agreement,
+    weigh_classes,
+)
 from masquerade.core import discovery
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import to_float
-from masquerade.networks.strided_vgg import StridedVGG
 from masquerade.training import checkpoints
 
 
@@ -25,11 +30,6 @@ def test_network_has_the_convolutions_of_vgg_16_and_five_of_them_halve_the_size(
     assert [layer.out_channels for layer in layers] == [64] * 2 + [128] * 2 + [256] * 3 + [512] * 6  # Table 1, column D
     assert [number for number, layer in enumerate(layers) if layer.stride == (2, 2)] == [0, 2, 4, 7, 10]
     assert network.head[-1].in_features == 512 * 6 * 6
-
-
-def test_picture_too_small_for_the_halvings_is_refused():
-    with pytest.raises(ValueError, match="size is 16; 5 halvings need at least 32 pixels"):
-        StridedVGG(9, 16)
 
 
 def test_network_gets_the_crop_at_its_own_size():
@@ -47,15 +47,12 @@ def test_drawn_faces_are_annotated_with_every_attribute():
 
 def test_both_classes_have_equal_weight_when_balanced():
     labels = np.array([[True, True], [False, True], [False, False], [False, False]])
-    weights = class_weights(labels, 1.0).numpy()
+    weights = weigh_classes(labels, 1.0).numpy()
     np.testing.assert_allclose(weights[:, 0], [2, 2 / 3, 2 / 3, 2 / 3])  # one of four: 1/2 of the weight for each class
     np.testing.assert_allclose(weights[:, 1], 1.0)
-    np.testing.assert_allclose(class_weights(labels, 0.0), 1.0)
-    np.testing.assert_allclose(class_weights(labels, 0.5).mean(0), 1.0)
-
-
-def test_attribute_that_no_face_has_gets_a_finite_weight():
-    assert torch.isfinite(class_weights(np.zeros((3, 2), bool), 1.0)).all()
+    np.testing.assert_allclose(weigh_classes(labels, 0.0), 1.0)
+    np.testing.assert_allclose(weigh_classes(labels, 0.5).mean(0), 1.0)
+    assert torch.isfinite(weigh_classes(np.zeros((3, 2), bool), 1.0)).all(), "of an attribute that no face has"
 
 
 def test_figures_equal_values_worked_by_hand():
@@ -64,7 +61,7 @@ def test_figures_equal_values_worked_by_hand():
     # the only positive is detected, and one of the three negatives is a false positive
     true[0, male], predicted[:2, male] = True, True
     true[:2, young] = True  # always predicts no
-    figures = agreement(ATTRIBUTES, true, predicted, "faces.zip")
+    figures = measure_agreement(ATTRIBUTES, true, predicted, "faces.zip")
     assert figures["balanced_accuracy.Male"] == pytest.approx((1 + 2 / 3) / 2)
     assert figures["balanced_accuracy.Young"] == 0.5
     assert figures["balanced_accuracy"] == pytest.approx((5 / 6 + 1 / 2) / 2)
@@ -78,7 +75,7 @@ def test_figures_equal_values_worked_by_hand():
 def test_figures_of_faces_with_identical_attributes_are_refused():
     same = np.zeros((3, len(ATTRIBUTES)), bool)
     with pytest.raises(ParameterError, match="give it more people"):
-        agreement(ATTRIBUTES, same, same, "faces.zip")
+        measure_agreement(ATTRIBUTES, same, same, "faces.zip")
 
 
 @pytest.fixture
@@ -147,30 +144,6 @@ def test_checkpoint_of_other_attributes_is_refused(tmp_path):
         load(path)
 
 
-@pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37)])
-def test_pictures_of_any_size_give_logits_and_gradients(size):
-    torch.manual_seed(0)
-    network = Classifier((0.1, 0.1, 0.9, 0.9), 32, [4, 8], [1, 1], 0.2).eval()
-    images = torch.rand(2, 3, *size, requires_grad=True)
-    logits = network(images)
-    assert logits.shape == (2, len(ATTRIBUTES))
-    logits[0].sum().backward()
-    assert images.grad[0].abs().sum() > 0
-    assert images.grad[1].abs().sum() == 0
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"units": [1, 1]}, "units has 2 stages and widths 3"),
-        ({"input_size": 8, "widths": [4] * 4, "units": [1] * 4}, "4 stages halve it to nothing"),
-    ],
-)
-def test_sizes_that_do_not_fit_are_refused(changes, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        backbone(**changes)
-
-
 def test_judge_gives_the_probability_of_each_attribute_whatever_the_batch(job):
     backbone().train(job())
     checkpoint = job().checkpoint
@@ -192,10 +165,3 @@ def test_judge_without_its_checkpoint_names_the_file_it_needs():
     cls = discovery.load("judges", "attribute_classifier")
     with pytest.raises(CheckpointError, match="needs the checkpoint of the backbone 'attribute_classifier'"):
         cls(cls.Params(), {})
-
-
-def test_no_method_and_no_backbone_uses_the_classifier():
-    for room in ("methods", "backbones"):
-        for name in discovery.list_names(room):
-            assert "attribute_classifier" not in discovery.load(room, name).needs, f"{room}/{name}"
-    assert discovery.load("backbones", "attribute_classifier").needs == ()

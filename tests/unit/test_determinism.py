@@ -17,7 +17,7 @@ from torch.nn import functional
 import accelerator
 from accelerator import pretended
 from masquerade.backbones.generator import HeadSettings, random_face, sharpening
-from masquerade.backbones.inversion.inverter import loss_network
+from masquerade.backbones.inversion.inverter import load_loss_network
 from masquerade.backbones.recognition.training import CROP, Recognizer
 from masquerade.cli import main
 from masquerade.core import seeding
@@ -28,8 +28,8 @@ from masquerade.networks.discriminators import Heads, Projection
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.ir_se import IRSE
 from masquerade.networks.latent_encoders import GradualStyleEncoder, MobileEncoder
-from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
+from masquerade.networks.w_space import LinearCodes
 from masquerade.params import loading
 from masquerade.params.protocols import AttributeSettings
 from masquerade.params.slices import Slice
@@ -239,10 +239,10 @@ LARGER = {
     "a generator of photographs": lambda images: MobileStyleGAN().synthesize(images.mean().expand(1, 14, 512)),
     "a recognizer of photographs": lambda images: ImageNetRecognizer("efficientnet_lite0", 64)(images),
     "a perceptual distance": lambda images: torch.cat(
-        [units.flatten() for units in lpips.compute_units(loss_network(images.device), images)]
+        [units.flatten() for units in lpips.compute_units(load_loss_network(images.device), images)]
     ),
     "a discriminator of features": lambda images: torch.cat(
-        Heads()(Projection(32)(sharpening.moved(images, np.random.default_rng(0)))), dim=1
+        Heads()(Projection(32)(sharpening.move_images(images, np.random.default_rng(0)))), dim=1
     ),
 }  # fmt: skip
 """Networks that are differentiated at larger scales, which the trainings of the contract tests do not use."""

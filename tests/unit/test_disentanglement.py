@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import kit
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
@@ -278,7 +278,7 @@ def test_it_needs_generator_and_inversion_and_the_published_one_neither():
 
 
 def test_it_starts_as_the_inversion_whatever_the_identity(world):
-    frozen = {role: loaded(role, world[1]) for role in NEEDS}
+    frozen = {role: load_backbone(role, world[1]) for role in NEEDS}
     network = LatentDisentanglement(PARAMS, frozen["generator"], frozen["inversion"])
     images = torch.from_numpy(FaceArchive(world[0] / "faces.zip").load("test").images)
     with torch.no_grad():

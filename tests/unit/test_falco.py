@@ -19,7 +19,7 @@ from masquerade.methods.controls import RandomGenerated
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
 from masquerade.methods.latent.space import LatentSpace
-from masquerade.networks.stylegan2 import layers_like
+from masquerade.networks.stylegan2 import scale_layers
 from masquerade.networks.w_space import PNSpace
 from masquerade.papers import reference
 from masquerade.params import loading
@@ -69,7 +69,7 @@ def test_attribute_loss_is_the_mean_of_a_token_summed_over_tokens():
 
 @pytest.mark.parametrize(("layers", "expected"), [(18, [3, 4, 5, 6, 7]), (14, [2, 3, 4, 5, 6]), (10, [2, 3, 4])])
 def test_layer_ranges_scale_with_the_generator(layers, expected):
-    assert list(layers_like(3, 7, layers)) == expected
+    assert list(scale_layers(3, 7, layers)) == expected
 
 
 def test_result_of_a_face_does_not_depend_on_its_batch(world, faces):
@@ -127,7 +127,7 @@ def drawn_codes(monkeypatch):
     return drawn
 
 
-USED = list(layers_like(3, 7, 8))  # layers
+USED = list(scale_layers(3, 7, 8))  # layers
 REACH = KNOBS["steps"] * KNOBS["learning_rate"] * 1.01  # the largest step of Adam is its learning rate
 
 
@@ -272,7 +272,7 @@ def test_a_generator_of_two_sizes_draws_the_results_large(tmp_path):
     """`random_generated` stands for all methods with a latent space; the head for 256 pixels is empty here."""
     checkpoint = tmp_path / "generator.safetensors"
     params = loading.load(Path(__file__).parents[2], "photo_evening").backbones["generator"]
-    network = random_face.without_head()
+    network = random_face.build_without_head()
     _generator.save_head(checkpoint, network, params)
     method = RandomGenerated(
         RandomGenerated.Params(psi=0.5), RandomGenerated.Variant(), Resources(backbones={"generator": checkpoint})

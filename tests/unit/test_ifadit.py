@@ -35,8 +35,8 @@ from masquerade.methods.ifadit.training import PhaseTwo, build_disentangler, dra
 from masquerade.networks.identity_mapping import IdentityMapping
 from masquerade.networks.inputs import round_to_8_bits
 from masquerade.networks.latent_encoders import Encoder4Editing
-from masquerade.networks.linear_codes import LinearCodes
 from masquerade.networks.stylegan2 import Generator
+from masquerade.networks.w_space import LinearCodes
 from masquerade.training import checkpoints
 
 WIDTH, SECRET = 512, 24

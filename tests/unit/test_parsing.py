@@ -9,34 +9,24 @@ import safetensors.torch
 import torch
 
 import kit
-import official as official_layouts
 from drawnpeople.labels import LABEL
-from masquerade.backbones._views import Views, mirrored_masks
+from masquerade.backbones._views import Views, mirror_masks
+from masquerade.backbones.attribute_classifier.training import Classifier
+from masquerade.backbones.landmarks.training import Landmarker, LandmarkNet
 from masquerade.backbones.parsing.training import (
     Parser,
-    agreement,
-    confusion,
-    hard_cross_entropy,
-    load,
-    mirrored_classes,
+    compute_hard_cross_entropy,
+    count_confusion,
+    map_mirrored_classes,
+    measure_agreement,
 )
+from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import discovery
-from masquerade.core.annotations import CLASSES, FACE
-from masquerade.core.errors import ArchiveError, CheckpointError
+from masquerade.core.annotations import ATTRIBUTES, CLASSES, FACE
+from masquerade.core.errors import ArchiveError
 from masquerade.networks.bisenet import BiSeNet
+from masquerade.networks.ir_se import IRSE
 from masquerade.training import checkpoints
-
-
-def test_bisenet_has_the_tensors_of_the_published_file():
-    with torch.device("meta"):
-        network = BiSeNet()
-    ours = {key: tuple(value.shape) for key, value in network.state_dict().items()}
-    assert ours == official_layouts.bisenet()
-    assert len(ours) == 191  # as counted in 79999_iter.pth
-    assert sum(weight.numel() for weight in network.parameters()) == 13_300_416
-    used = [key for key in ours if not key.startswith(("conv_out16", "conv_out32")) and "num_" not in key]
-    assert 4 * sum(math.prod(ours[key]) for key in used) == 52_650_752  # bytes of the 148 tensors used at inference
-    assert len(used) == 148
 
 
 @pytest.mark.parametrize(("stride", "finest"), [(8, 8), (4, 16), (2, 32)])
@@ -48,34 +38,9 @@ def test_stride_is_that_of_the_finest_features(stride, finest):
     assert [part.shape[-1] for part in (fine, up8, up16)] == [finest, finest, finest // 2]
 
 
-def test_stride_that_no_network_has_is_refused():
-    with pytest.raises(ValueError, match="stride is 3; allowed are"):
-        BiSeNet(19, 8, 3)
-
-
 def small_parser(size=32):
     torch.manual_seed(0)
     return Parser(BiSeNet(19, 8, 2), size, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]).eval()
-
-
-@pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37), (20, 20)])
-def test_parser_output_has_the_size_of_the_picture_and_passes_gradients(size):
-    parser = small_parser()
-    images = torch.rand(2, 3, *size, requires_grad=True)
-    logits = parser(images)
-    assert logits.shape == (2, 19, *size)
-    logits[0, 3].sum().backward()
-    assert images.grad[0].abs().sum() > 0
-    assert images.grad[1].abs().sum() == 0  # the output of a picture does not depend on the others
-    assert parser.labels(images).shape == (2, *size)
-    assert parser.labels(images).dtype == torch.uint8
-
-
-def test_input_that_is_not_a_batch_of_pictures_is_refused():
-    with pytest.raises(ValueError, match="pictures are float"):
-        small_parser()(torch.zeros(3, 32, 32))
-    with pytest.raises(ValueError, match="pictures are float"):
-        small_parser()(torch.zeros(1, 3, 32, 32, dtype=torch.uint8))
 
 
 def test_network_receives_pictures_normalized_as_imagenet():
@@ -102,12 +67,12 @@ def test_labels_equal_those_of_the_archive_masks():
 
 
 def test_mirroring_swaps_sides_and_twice_restores_the_masks():
-    partner = mirrored_classes()
+    partner = map_mirrored_classes()
     named = {CLASSES[k]: CLASSES[other] for k, other in enumerate(partner.tolist()) if k != other}
     sides = {"l_brow": "r_brow", "l_eye": "r_eye", "l_ear": "r_ear"}
     assert named == sides | {right: left for left, right in sides.items()}
     masks = torch.randint(0, 19, (3, 5, 7))
-    assert torch.equal(mirrored_masks(mirrored_masks(masks, partner), partner), masks)
+    assert torch.equal(mirror_masks(mirror_masks(masks, partner), partner), masks)
 
 
 def still(mirrored, count=1):
@@ -130,7 +95,7 @@ def drawn():
 
 def test_mirrored_drawn_face_has_its_left_on_the_left(drawn):
     masks = torch.from_numpy(np.stack([record.mask for record in drawn]))
-    views = still(True, len(drawn)).masks(masks, mirrored_classes()).numpy()
+    views = still(True, len(drawn)).masks(masks, map_mirrored_classes()).numpy()
     columns = np.arange(64)
     for true, mirrored in zip(masks.numpy(), views, strict=True):
         for left, right in (("l_eye", "r_eye"), ("l_brow", "r_brow")):
@@ -150,7 +115,7 @@ def test_views_move_the_mask_as_they_move_the_picture(drawn):
     assert 0 < views.mirrored.sum() < len(drawn)
     plain = Views(views.mirrored, views.place, torch.ones(6, 1, 1, 1), torch.zeros(6, 1, 1, 1))
     bright = plain.images(pictures)[:, 0] > 0
-    moved = views.masks(masks, mirrored_classes()) == CLASSES.index("nose")
+    moved = views.masks(masks, map_mirrored_classes()) == CLASSES.index("nose")
     overlap = (bright & moved).sum() / (bright | moved).sum()
     assert overlap > 0.8
     assert (nose & moved).sum() / (nose | moved).sum() < overlap - 0.1  # the views moved the nose
@@ -169,19 +134,19 @@ def test_hard_pixels_of_hand_worked_probabilities():
     logits = torch.stack([true, 1 - true]).log().reshape(1, 2, 2, 2)
     labels = torch.zeros(1, 2, 2, dtype=torch.long)
     hard = -(math.log(0.6) + math.log(0.2)) / 2
-    assert hard_cross_entropy(logits, labels, 0.7, 0.25).item() == pytest.approx(hard, rel=1e-5)
+    assert compute_hard_cross_entropy(logits, labels, 0.7, 0.25).item() == pytest.approx(hard, rel=1e-5)
     at_least_three = -(math.log(0.8) + math.log(0.6) + math.log(0.2)) / 3
-    assert hard_cross_entropy(logits, labels, 0.7, 0.75).item() == pytest.approx(at_least_three, rel=1e-5)
+    assert compute_hard_cross_entropy(logits, labels, 0.7, 0.75).item() == pytest.approx(at_least_three, rel=1e-5)
     plain = torch.nn.functional.cross_entropy(logits, labels).item()
-    assert hard_cross_entropy(logits, labels, 1.0, 0.25).item() == pytest.approx(plain, rel=1e-5)
-    assert hard_cross_entropy(logits, labels, 0.1, 0.0).item() == pytest.approx(-math.log(0.2), rel=1e-5)
+    assert compute_hard_cross_entropy(logits, labels, 1.0, 0.25).item() == pytest.approx(plain, rel=1e-5)
+    assert compute_hard_cross_entropy(logits, labels, 0.1, 0.0).item() == pytest.approx(-math.log(0.2), rel=1e-5)
 
 
 def test_agreement_of_hand_worked_masks():
     background, skin, hair, nose = (CLASSES.index(name) for name in ("background", "skin", "hair", "nose"))
     true = np.array([[[background, background, skin], [skin, skin, nose]]], np.uint8)
     predicted = np.array([[[background, skin, skin], [skin, hair, skin]]], np.uint8)
-    scores = agreement(confusion(true, predicted))
+    scores = measure_agreement(count_confusion(true, predicted))
     assert scores["iou.background"] == 1 / 2  # one right; two are background in truth, one of them is predicted
     assert scores["iou.skin"] == 2 / 5  # two right; three in truth, four predicted
     assert scores["iou.nose"] == 0.0
@@ -222,32 +187,18 @@ def test_trained_parser_predicts_the_masks(job):
     assert learning.floors() == {"miou": 0.4, "pixel_accuracy": 0.5}
 
 
-def test_input_of_another_size_than_the_pictures_is_trained(job):
-    backbone(input_size=48, steps=2).train(job())
-    parser = load(job().checkpoint)
-    assert parser.prepared(torch.zeros(1, 3, 32, 32)).shape[-1] == 48
-    assert parser(torch.zeros(1, 3, 32, 32)).shape[-1] == 32
-
-
 def test_faces_without_masks_are_refused(tmp_path):
     kit.archive(tmp_path / "faces.zip", kit.noise(1))
     with pytest.raises(ArchiveError, match=r"not every face has a parsing mask.*give backbones.parsing.published"):
         backbone().train(kit.job(tmp_path))
 
 
-def official(folder, **changes):
-    """A file of the published layout with seeded values at a small width, the backbone that adopts it, its job."""
-    folder.mkdir(exist_ok=True)
-    torch.manual_seed(1)
-    state = BiSeNet(19, 8, 8).state_dict()
-    path = folder / "79999_iter.pth"
-    torch.save(state | changes, path, _use_new_zipfile_serialization=False)  # as old PyTorch wrote it
-    return path, backbone(published=str(path), stride=8), kit.job(folder), state
-
-
 def test_published_file_is_adopted_bit_for_bit(tmp_path):
-    path, adopting, job, state = official(tmp_path)
-    assert adopting.published == path
+    """As old PyTorch wrote it, and as safetensors."""
+    torch.manual_seed(1)
+    state, job, path = BiSeNet(19, 8, 8).state_dict(), kit.job(tmp_path), tmp_path / "79999_iter.pth"
+    adopting = backbone(published=str(path), stride=8)
+    torch.save(state, path, _use_new_zipfile_serialization=False)
     adopting.convert_official(path, job)
     parser = adopting.load(job.checkpoint)
     assert all(torch.equal(value, state[key]) for key, value in parser.network.state_dict().items())
@@ -259,33 +210,23 @@ def test_published_file_is_adopted_bit_for_bit(tmp_path):
     assert job.checkpoint.read_bytes() == before
 
 
-def test_file_that_is_not_the_published_network_is_refused(tmp_path):
-    _, adopting, job, state = official(tmp_path)
-    first = "cp.resnet.conv1.weight"
-    wrong = {
-        f"{first} is missing": {key: value for key, value in state.items() if key != first},
-        "fc.weight is left over": state | {"fc.weight": torch.zeros(2)},
-        rf"{first} is \(4, 3, 3, 3\), the network has \(8, 3, 7, 7\)": state | {first: torch.zeros(4, 3, 3, 3)},
-        f"{first} holds values that are not numbers": state | {first: torch.full((8, 3, 7, 7), math.nan)},
-        "is not a file of weights": {"state_dict": state},
-    }
-    for message, content in wrong.items():
-        torch.save(content, tmp_path / "wrong.pth")
-        with pytest.raises(CheckpointError, match=message):
-            adopting.convert_official(tmp_path / "wrong.pth", job)
-    with pytest.raises(CheckpointError, match="the network has"):
-        backbone(width=16, stride=8).convert_official(tmp_path / "79999_iter.pth", job)
-    assert not job.checkpoint.exists()
+NETWORKS = {
+    "landmarks": (lambda: Landmarker(LandmarkNet(size=32, widths=(4, 8), hidden=16), 32), (68, 2)),
+    "attributes": (lambda: Classifier((0.1, 0.1, 0.9, 0.9), 32, [4, 8], [1, 1], 0.2), (len(ATTRIBUTES),)),
+    "identity": (lambda: Recognizer(IRSE(32, (4, 4, 4, 4, 4), (1, 1, 1, 1)), 32), (512,)),
+    "parsing": (lambda: small_parser(), ()),
+}
+"""Backbone -> a network for images of 32 pixels, and the shape of its output (of the parser: as the image)."""
 
 
-def test_missing_truncated_and_altered_files_are_refused(tmp_path):
-    path, adopting, job, _ = official(tmp_path)
-    with pytest.raises(CheckpointError, match=r"nowhere.pth is missing"):
-        adopting.convert_official(tmp_path / "nowhere.pth", job)
-    content = path.read_bytes()
-    path.write_bytes(content[:-3000])
-    with pytest.raises(CheckpointError, match=r"79999_iter.pth cannot be read"):
-        adopting.convert_official(path, job)
-    path.write_bytes(b"\x00" * 40 + content[40:])
-    with pytest.raises(CheckpointError, match=r"79999_iter.pth cannot be read"):
-        adopting.convert_official(path, job)
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("size", [(32, 32), (64, 64), (50, 37), (20, 20)])
+def test_network_takes_images_of_any_size_and_each_by_itself(name, size):
+    torch.manual_seed(0)
+    build, shape = NETWORKS[name]
+    images = torch.rand(2, 3, *size, requires_grad=True)
+    outputs = build().eval()(images)
+    assert outputs.shape == (2, *(shape or (19, *size)))
+    outputs[0].sum().backward()
+    assert images.grad[0].abs().sum() > 0
+    assert images.grad[1].abs().sum() == 0

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 import published
 from masquerade import faces
-from masquerade.backbones.recognition.training import chosen_identities
+from masquerade.backbones.recognition.training import select_identities
 from masquerade.core import discovery, people
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import ArchiveWriter, FaceArchive
@@ -78,7 +78,7 @@ def test_recognizers_that_judge_have_people_of_their_own(parameters):
     }
     names = [f"p{number}" for number in range(50)]
     for first, second in combinations(parts.values(), 2):
-        assert not set(chosen_identities(names, first)) & set(chosen_identities(names, second))
+        assert not set(select_identities(names, first)) & set(select_identities(names, second))
 
 
 def test_people_of_the_test_split_are_drawn_from_a_series_that_nothing_was_tuned_on():

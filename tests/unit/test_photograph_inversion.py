@@ -40,7 +40,7 @@ STEPS = {"steps": 4, "learning_rate": 0.1, "pixels": 1.0, "coarse": 0.5, "percep
 def generator():
     """The generator of photographs with a head of random numbers: pictures are colored noise, and quick to make."""
     torch.manual_seed(0)
-    made = random_face.without_head()
+    made = random_face.build_without_head()
     for weight in made.head.parameters():
         nn.init.normal_(weight, std=0.05)
     with torch.no_grad():
@@ -115,7 +115,7 @@ def test_pairs_are_drawn_once_and_kept_until_discarded(generator, tmp_path, monk
 
 @NEEDS_PACKAGES
 def test_layers_of_drawn_codes_differ_as_those_of_photographs(generator):
-    codes = mobile.drawn_codes(generator, np.random.default_rng(0), 64)
+    codes = mobile.draw_codes(generator, np.random.default_rng(0), 64)
     same = (codes == codes[:, :1]).all(2).all(1).float().mean().item()
     assert same == pytest.approx(1 - mobile.CROSSED - mobile.MIXED, abs=0.15)
 
@@ -133,7 +133,7 @@ def test_compression_of_gray_pictures_is_that_of_libjpeg():
     """Of colors it is not: libjpeg smooths them when it doubles their resolution."""
     levels = to_uint8(smooth().mean(1, keepdim=True).expand(-1, 3, -1, -1).numpy())
     images = torch.from_numpy(to_float(levels))
-    ours = to_uint8(photographs.jpeg(images, np.array([30.0, 80.0])).numpy()).astype(float)
+    ours = to_uint8(photographs.compress(images, np.array([30.0, 80.0])).numpy()).astype(float)
     for picture, own, quality in zip(levels, ours, (30, 80), strict=True):
         written = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
         theirs = cv2.imdecode(written, cv2.IMREAD_COLOR)[..., ::-1].astype(float)
@@ -143,25 +143,25 @@ def test_compression_of_gray_pictures_is_that_of_libjpeg():
 def test_blur_and_shift_equal_the_values_worked_by_hand():
     point = torch.zeros(2, 1, 17, 17)
     point[:, :, 8, 8] = 1.0
-    soft = photographs.blurred(point, np.array([0.0, 1.0]))
+    soft = photographs.blur(point, np.array([0.0, 1.0]))
     assert torch.allclose(soft[0], point[0], atol=1e-6)
     weights = torch.exp(-0.5 * torch.arange(-3.0, 4.0) ** 2)
     weights /= weights.sum()
     torch.testing.assert_close(soft[1, 0, 8, 5:12], weights * weights[3], rtol=1e-4, atol=1e-6)
     zero = np.zeros(1)
-    right = photographs.moved(point[:1], np.array([2 / 17]), zero, zero, zero)
+    right = photographs.move_images(point[:1], np.array([2 / 17]), zero, zero, zero)
     assert right[0, 0, 8, 10].item() == pytest.approx(1.0, abs=1e-4)
-    turned = photographs.moved(point[:1].roll(4, 3), zero, zero, np.array([90.0]), zero)
+    turned = photographs.move_images(point[:1].roll(4, 3), zero, zero, np.array([90.0]), zero)
     assert turned.flatten().argmax().item() in {4 * 17 + 8, 12 * 17 + 8}
 
 
 def test_faults_depend_on_the_draw_alone_and_keep_the_range():
     images = smooth(8)
-    first, again = (photographs.worse(images, np.random.default_rng(3)) for _ in range(2))
+    first, again = (photographs.degrade(images, np.random.default_rng(3)) for _ in range(2))
     assert torch.equal(first, again)
     assert first.abs().max() <= 1
     assert 0.01 < (first - images).abs().mean() < 0.3
-    light = photographs.lit(images, np.random.default_rng(3))
+    light = photographs.relight(images, np.random.default_rng(3))
     assert light.abs().max() <= 1
     assert (light - images).abs().mean() > 0.01
 
@@ -230,7 +230,7 @@ def test_adopted_inversion_is_refined_as_the_parameters_say(trained, tmp_path, m
 
 @pytest.fixture(scope="module")
 def known(generator):
-    codes = mobile.drawn_codes(generator, np.random.default_rng(1), 3)
+    codes = mobile.draw_codes(generator, np.random.default_rng(1), 3)
     with torch.no_grad():
         return codes, generator.synthesize(codes).clamp(-1, 1)
 
@@ -239,12 +239,12 @@ def known(generator):
 def test_refinement_draws_the_pictures_better(generator, known):
     _, images = known
     start = generator.broadcast(generator.latent_avg.expand(3, -1))
-    codes = inverter.refined(start, images, generator, PNSpace.of(generator), RefinementSettings(**STEPS))
+    codes = inverter.refine(start, images, generator, PNSpace.of(generator), RefinementSettings(**STEPS))
     with torch.no_grad():
         before, after = ((generator.synthesize(part) - images).square().mean((1, 2, 3)) for part in (start, codes))
     assert after.mean() < 0.5 * before.mean()
     assert not codes.requires_grad
-    alone = inverter.refined(start[2:], images[2:], generator, PNSpace.of(generator), RefinementSettings(**STEPS))
+    alone = inverter.refine(start[2:], images[2:], generator, PNSpace.of(generator), RefinementSettings(**STEPS))
     assert (alone - codes[2:]).abs().mean() < 0.1 * (codes - start).abs().mean(), "as in a batch, up to rounding"
 
 
@@ -262,10 +262,10 @@ def test_without_a_refinement_the_inverter_is_its_encoder(tmp_path):
 @NEEDS_PACKAGES
 def test_limit_is_the_error_at_which_somebody_else_is_drawn():
     images = kit.noise(4, tile=32, size=256).transpose(0, 3, 1, 2).astype(np.float32) / 127.5 - 1
-    limit = mobile.limit_of(images, images)
-    others = inverter.errors(images, np.roll(images, 1, axis=0))
+    limit = mobile.measure_limit(images, images)
+    others = inverter.compute_errors(images, np.roll(images, 1, axis=0))
     assert 0 < limit <= others.min() + 1e-6
-    assert (inverter.errors(images, images) < limit).all()
+    assert (inverter.compute_errors(images, images) < limit).all()
 
 
 @NEEDS_PACKAGES

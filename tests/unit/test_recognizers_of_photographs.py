@@ -28,13 +28,6 @@ def for_photographs(name="identity"):
     return cls(cls.Params(published="", photographs=settings, recognition=recognition, **own))
 
 
-def surroundings(exchanged: float, erased: float, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two crops, one dark and one bright, and what becomes of them."""
-    crops = torch.stack([torch.full((3, 64, 64), -0.5), torch.full((3, 64, 64), 0.5)])
-    settings = PhotographSettings(frozen=0, exchanged=exchanged, erased=erased)
-    return crops, photographs._surroundings(crops, np.random.default_rng(seed), settings)
-
-
 @pytest.fixture
 def archive(tmp_path):
     """Eight people of four pictures of 64 pixels: a color each, with noise."""
@@ -46,8 +39,8 @@ def archive(tmp_path):
 
 def published_stem(trunk):
     if trunk == "mobilenet_v2":
-        return mobilenet_v2.network().features[0], mobilenet_v2.MEAN, mobilenet_v2.STD
-    stem = efficientnet_lite_internals.list_blocks(efficientnet_lite_internals.network(0))[0]
+        return mobilenet_v2.load_network().features[0], mobilenet_v2.MEAN, mobilenet_v2.STD
+    stem = efficientnet_lite_internals.list_blocks(efficientnet_lite_internals.load_network(0))[0]
     return stem, efficientnet_lite_internals.MEAN, efficientnet_lite_internals.STD
 
 
@@ -74,30 +67,22 @@ def test_blocks_keep_the_statistics_of_imagenet_in_a_training(trunk):
     assert network.output_layer[0].num_batches_tracked == 1
 
 
-def test_exchanged_surroundings_are_those_of_another_person_and_the_face_stays():
-    crops, changed = surroundings(exchanged=1.0, erased=0.0)
+@pytest.mark.parametrize(("exchanged", "erased"), [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)])
+def test_surroundings_are_exchanged_or_erased_and_the_face_stays(exchanged, erased):
+    crops = torch.stack([torch.full((3, 64, 64), -0.5), torch.full((3, 64, 64), 0.5)])
+    settings = PhotographSettings(frozen=0, exchanged=exchanged, erased=erased)
+    changed = photographs._change_surroundings(crops, np.random.default_rng(0), settings)
     assert torch.equal(changed[..., 28:36, 28:36], crops[..., 28:36, 28:36])
-    assert torch.equal(changed[..., :4, :4], crops.flip(0)[..., :4, :4])
-
-
-def test_erased_surroundings_are_one_color_with_noise_and_the_face_stays():
-    crops, changed = surroundings(exchanged=0.0, erased=1.0)
-    assert torch.equal(changed[..., 28:36, 28:36], crops[..., 28:36, 28:36])
-    corner = changed[0, :, :8, :8].flatten(1)
-    assert 0.1 < corner.std(dim=1).mean() < 0.3
-
-
-def test_without_shares_the_surroundings_stay():
-    crops, changed = surroundings(exchanged=0.0, erased=0.0)
-    assert torch.equal(changed, crops)
+    if erased:  # one color with noise
+        assert 0.1 < changed[0, :, :8, :8].flatten(1).std(dim=1).mean() < 0.3
+    else:
+        assert torch.equal(changed[..., :4, :4], (crops.flip(0) if exchanged else crops)[..., :4, :4])
 
 
 def test_views_depend_on_the_draw_alone_and_lie_in_the_range_of_pictures():
     settings = PhotographSettings(frozen=0, exchanged=0.4, erased=0.3)
     pictures = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (6, 80, 80, 3), dtype=np.uint8))
-    one, same, other = (
-        photographs.augmented(pictures, np.random.default_rng(seed), 48, settings) for seed in (1, 1, 2)
-    )
+    one, same, other = (photographs.augment(pictures, np.random.default_rng(seed), 48, settings) for seed in (1, 1, 2))
     assert one.shape == (6, 3, 48, 48)
     assert one.dtype == torch.float32
     assert one.abs().max() <= 1
@@ -119,7 +104,7 @@ def test_two_pictures_of_a_person_meet_in_a_step_and_the_person_is_drawn_once(mo
             seen.append(views[:, 0, 32, 32])
             return views.mean(dim=(1, 2, 3))[:, None] * self.weight + torch.arange(512)
 
-    monkeypatch.setattr(photographs, "augmented", lambda pictures, draw, side, settings: to_float_tensor(pictures))
+    monkeypatch.setattr(photographs, "augment", lambda pictures, draw, side, settings: to_float_tensor(pictures))
     levels = np.repeat(np.arange(10, 250, 30), 3)
     pictures = np.broadcast_to(levels[:, None, None, None].astype(np.uint8), (24, 64, 64, 3)).copy()
     settings, params = PhotographSettings(frozen=0, exchanged=0.0, erased=0.0), RecognitionSettings(**SETTINGS)
@@ -147,7 +132,7 @@ def test_interrupted_training_for_photographs_ends_with_the_same_bytes(archive, 
 
 @pytest.mark.parametrize(("name", "trunk"), [("identity", "mobilenet_v2"), ("recognizer_a", "efficientnet_lite0")])
 def test_checkpoint_for_photographs_sees_the_crop_of_a_face_and_keeps_frozen_blocks(name, trunk, archive, tmp_path):
-    job, start = kit.job(tmp_path), photographs.started({"network": trunk, "input_size": 80})
+    job, start = kit.job(tmp_path), photographs.build_started({"network": trunk, "input_size": 80})
     for_photographs(name).train(job)
     network = for_photographs(name).load(job.checkpoint)
     kept = [

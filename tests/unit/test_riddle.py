@@ -164,7 +164,7 @@ def flat_distance(made, target):
 
 def test_update_as_published_compares_five_pictures_with_the_inverted_one(folder, monkeypatch):
     """The terms of one update, computed again from the pictures that the generator drew."""
-    monkeypatch.setattr(training, "perceptual", lambda device, knob, trunk: {"vgg": flat_distance}[trunk])
+    monkeypatch.setattr(training, "load_loss", lambda device, knob, trunk: {"vgg": flat_distance}[trunk])
     drawn, curves = [], {}
     draw = LatentSpace(backbones(folder)).generator.synthesize
 

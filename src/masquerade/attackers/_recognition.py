@@ -23,14 +23,14 @@ from masquerade.attackers.study import (
     measure_distances,
     measure_separability,
 )
-from masquerade.backbones import loaded as loaded_backbone
-from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augmented
+from masquerade.backbones import load_backbone as loaded_backbone
+from masquerade.backbones.recognition.training import EMBEDDING, Recognizer, augment
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.networks.inputs import apply_in_batches, fold_batch_norms
 from masquerade.networks.ir_se import ArcMargin
 from masquerade.training import checkpoints
-from masquerade.training.optimizers import Optimizers, warmup_cosine_share
+from masquerade.training.optimizers import Optimizers, compute_warmup_cosine
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
@@ -71,10 +71,10 @@ class AttackTask:
         draw = seeding.make_generator(self.seed, "attack", step)
         torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
         rows = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images, labels = augmented(self.pictures[rows], draw).to(self.device), self.labels[rows].to(self.device)
+        images, labels = augment(self.pictures[rows], draw).to(self.device), self.labels[rows].to(self.device)
         logits = self.head(self.recognizer(images), labels)
         loss = functional.cross_entropy(logits, labels)
-        self.optimizers["all"].descend(loss, warmup_cosine_share(step, self.params.steps))
+        self.optimizers["all"].descend(loss, compute_warmup_cosine(step, self.params.steps))
         return {"loss": loss.item(), "accuracy": (logits.argmax(1) == labels).float().mean().item()}
 
 

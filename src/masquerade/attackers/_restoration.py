@@ -17,7 +17,7 @@ from masquerade.judges.pixels import Pixels
 from masquerade.networks.inputs import AT_ONCE, apply_in_batches, place
 from masquerade.networks.restorer import Restorer
 from masquerade.training.checkpoints import Saved
-from masquerade.training.optimizers import Optimizers, warmup_cosine_share
+from masquerade.training.optimizers import Optimizers, compute_warmup_cosine
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
@@ -50,7 +50,9 @@ class RestorationTask:
         )
         restored = self.network(anonymized)
         pixels, edges = (restored - clear).abs().mean(), (_edges(restored) - _edges(clear)).abs().mean()
-        self.optimizers["all"].descend(pixels + self.params.edges * edges, warmup_cosine_share(step, self.params.steps))
+        self.optimizers["all"].descend(
+            pixels + self.params.edges * edges, compute_warmup_cosine(step, self.params.steps)
+        )
         return {"pixels": pixels.item(), "edges": edges.item()}
 
 

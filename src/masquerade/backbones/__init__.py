@@ -187,9 +187,10 @@ class Backbone(ABC):
 
 
 class TrainedBackbone(Backbone):
-    """A backbone whose folder has a module ``training`` with ``train``, ``quality`` and ``load``.
+    """A backbone whose folder has a module ``training``.
 
-    ``train(params, job)``, ``quality(network, job)`` and ``load(checkpoint)`` are the methods of `Backbone`.
+    ``train(params, job)``, ``quality(network, job)`` and ``load(checkpoint)`` are the methods of `Backbone`, and so is
+    ``convert_official(params, published, job)``, which only a backbone with an official layout needs.
     """
 
     @staticmethod
@@ -200,6 +201,9 @@ class TrainedBackbone(Backbone):
     def train(self, job: TrainingJob) -> None:
         self.training().train(self.params, job)
 
+    def convert_official(self, published: Path, job: TrainingJob) -> None:
+        self.training().convert_official(self.params, published, job)
+
     def quality(self, job: TrainingJob) -> dict[str, float]:
         return self.training().quality(place(self.load(job.checkpoint)), job)
 
@@ -208,7 +212,7 @@ class TrainedBackbone(Backbone):
         return cls.training().load(checkpoint)
 
 
-def loaded(name: str, checkpoints: Mapping[str, Path]) -> Any:
+def load_backbone(name: str, checkpoints: Mapping[str, Path]) -> Any:
     """The network of the backbone ``name``, frozen, on the GPU if there is one. ``checkpoints``: name -> checkpoint."""
     return place(discovery.load("backbones", name).load(checkpoints[name]))
 

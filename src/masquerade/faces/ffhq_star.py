@@ -108,4 +108,4 @@ def _generate(generator, numbers: range, seed: int, psi: float) -> np.ndarray:
     z = torch.zeros(BATCH, generator.style_width)
     for row, draw in enumerate(draws):
         z[row] = torch.from_numpy(draw.standard_normal(generator.style_width, dtype=np.float32))
-    return to_uint8(training.faces(generator, z, psi)[: len(draws)].numpy())
+    return to_uint8(training.draw_faces(generator, z, psi)[: len(draws)].numpy())

@@ -13,10 +13,10 @@ from masquerade.judges import Judge
 from masquerade.networks.dlib_models import (
     DETECTOR_SIDE,
     RECOGNIZER,
-    face_recognizer,
     find_model,
-    frontal_face_detector,
-    landmark_predictor,
+    load_face_detector,
+    load_face_recognizer,
+    load_landmark_predictor,
 )
 from masquerade.networks.inputs import device, place, to_pixels
 
@@ -55,8 +55,8 @@ class DlibFace(Judge):
         super().__init__(params, backbones)
         import dlib
 
-        self._detector = frontal_face_detector()
-        self._landmarks = landmark_predictor()
+        self._detector = load_face_detector()
+        self._landmarks = load_landmark_predictor()
         self._weights = find_model(RECOGNIZER)
         self._aligned_box = dlib.rectangle(*(round(edge * SIDE) for edge in FACE_BOX))
 
@@ -115,7 +115,7 @@ def descriptors(recognizer: "DlibResNet", chips: list[np.ndarray]) -> np.ndarray
 
 def descriptors_by_dlib(chips: list[np.ndarray]) -> np.ndarray:
     """As `descriptors`, by dlib's own code: slower for many faces, but without the import of PyTorch."""
-    rows = [face_recognizer().compute_face_descriptor(chip) for chip in chips]
+    rows = [load_face_recognizer().compute_face_descriptor(chip) for chip in chips]
     return np.array(rows, dtype=np.float32).reshape(-1, 128)
 
 

@@ -149,7 +149,7 @@ class Lpips(PublishedJudge):
     quantities = {"perceptual": ()}
 
     def _build(self, path: Path) -> "torch.nn.Module":
-        return lpips.network(path)
+        return lpips.load_network(path)
 
     def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
         if reference is None:

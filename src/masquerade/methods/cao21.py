@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import Faces
@@ -180,7 +180,7 @@ class Cao21(Method):
         from masquerade.methods._disentanglement import training
         from masquerade.methods.latent.codes import Table
 
-        frozen = {role: loaded(role, job.backbones) for role in params.backbones}
+        frozen = {role: load_backbone(role, job.backbones) for role in params.backbones}
         identity = frozen["identity"]
         library = training.average_identities(job, identity, training.image_size(params, frozen))
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings, SmallScale
@@ -90,7 +90,7 @@ class Falco(Method):
         assert resources.fakes is not None
         self._fakes = fakes.load_fakes(resources.fakes, self._space)
         self._normal = PNSpace(self._fakes.codes.to(self._space.device)) if params.small_scale.fake_weight else None
-        self._identity = prepare_gradients(loaded("identity", resources.backbones))
+        self._identity = prepare_gradients(load_backbone("identity", resources.backbones))
         prepare_gradients(self._space.semantics.network.visual)
         arithmetic = params.arithmetic
         device = self._space.device

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
@@ -67,7 +67,7 @@ class Fawkes(Method):
         from masquerade.networks.inputs import prepare_gradients
 
         super().__init__(params, variant, resources)
-        self._identity = prepare_gradients(loaded("identity", resources.backbones))
+        self._identity = prepare_gradients(load_backbone("identity", resources.backbones))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """The pictures with their changes. ``seed`` draws the first, tiny change of each picture."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from pydantic import PositiveFloat
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
@@ -71,7 +71,7 @@ class IdentityDP(Method):
             mechanism = _privacy.LaplaceMechanism(SAMPLE_EPSILON, bound, "bound", "seeded")
             return np.stack([mechanism.perturb(row, job.seed, str(name)) for name, row in enumerate(vectors)])
 
-        training.train(params, job, {role: loaded(role, job.backbones) for role in params.backbones}, add_noise)
+        training.train(params, job, {role: load_backbone(role, job.backbones) for role in params.backbones}, add_noise)
 
     @property
     def observes(self) -> bool:

@@ -37,7 +37,7 @@ class AgeAndGender:
         shapes = [self.landmarks(picture, self._box) for picture in pictures]
         return (
             round_years(self.ages.probabilities(pictures, shapes), self._years),
-            male_probability(self.genders.probabilities(pictures, shapes)),
+            compute_male_probability(self.genders.probabilities(pictures, shapes)),
         )
 
 
@@ -77,7 +77,7 @@ def round_years(probabilities: np.ndarray, years: np.ndarray) -> np.ndarray:
     return np.floor(expected.astype(np.float64) + 0.5).astype(np.float32)
 
 
-def male_probability(probabilities: np.ndarray) -> np.ndarray:
+def compute_male_probability(probabilities: np.ndarray) -> np.ndarray:
     """The probability of "male" from those of female and male, (N, 2) -> float32 (N,).
 
     As in the package, the larger of the two is rounded down to whole percents; if they are equal, it is "female".

@@ -9,9 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-STRIDES = (2, 4, 8)
-"""Allowed numbers of input pixels per position of the finest features; 8 is published."""
-
 
 class ConvBNReLU(nn.Module):
     """Convolution without bias, batch normalization, ReLU."""
@@ -89,6 +86,7 @@ class ContextPath(nn.Module):
         self.conv_avg = ConvBNReLU(8 * width, 2 * width, kernel=1)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # at 1/8, 1/16 and 1/32 of the size: (N, 2 width, h, w), (N, 4 width, h / 2, w / 2), (N, 8 width, h / 4, w / 4)
         feat8, feat16, feat32 = self.resnet(images)
         average = self.conv_avg(feat32.mean((2, 3), keepdim=True))  # (N, 2 width, 1, 1)
         up16 = self.conv_head32(interpolate(self.arm32(feat32) + average, feat16.shape[2:], mode="nearest"))
@@ -128,13 +126,12 @@ class BiSeNet(nn.Module):
 
     The first is the result. The other two, from 1/8 and 1/16 of the context path, have a loss in training too (Yu et
     al. 2018, Eq. 2). ``width``: channels of the stem (64: ResNet-18). ``stride``: input pixels per position of the
-    finest features; with 4 the max pooling does not halve, with 2 neither does layer2, which suits small pictures.
+    finest features, 2, 4 or 8; with 4 the max pooling does not halve, with 2 neither does layer2, which suits small
+    pictures.
     """
 
     def __init__(self, classes: int = 19, width: int = 64, stride: int = 8):
         super().__init__()
-        if stride not in STRIDES:
-            raise ValueError(f"stride is {stride}; allowed are {STRIDES}.")
         self.cp = ContextPath(width, stride)
         self.ffm = FeatureFusion(4 * width)
         self.conv_out = Output(4 * width, 4 * width, classes)

@@ -19,7 +19,9 @@ Operation = Callable[[Tensor, tuple[int, ...]], Tensor]
 
 
 def resize(images: Tensor, size: tuple[int, ...], mode: str = "bilinear") -> Tensor:
-    """(N, C, H, W) -> (N, C, *size), antialiased. ``mode``: bilinear or bicubic."""
+    """(N, C, H, W) -> (N, C, *size), antialiased; as it is if it has that size. ``mode``: bilinear or bicubic."""
+    if images.shape[-2:] == size:
+        return images
     return _apply(_bicubic if mode == "bicubic" else _bilinear, images, size)
 
 

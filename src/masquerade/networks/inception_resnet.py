@@ -23,25 +23,8 @@ class BasicConv2d(nn.Module):
         return self.relu(self.bn(self.conv(x)))
 
 
-class Residual(nn.Module):
-    """Parallel branches, joined by a 1 x 1 convolution, scaled and added to the input (Szegedy et al. 2017, 3.3)."""
-
-    def __init__(self, channels: int, joined: int, scale: float, branches: list[nn.Module], relu: bool = True):
-        super().__init__()
-        self.scale = scale
-        for number, branch in enumerate(branches):
-            self.add_module(f"branch{number}", branch)
-        self.count = len(branches)
-        self.conv2d = nn.Conv2d(joined, channels, 1)
-        self.relu = nn.ReLU() if relu else nn.Identity()
-
-    def forward(self, x: Tensor) -> Tensor:
-        joined = torch.cat([getattr(self, f"branch{number}")(x) for number in range(self.count)], 1)
-        return self.relu(x + self.scale * self.conv2d(joined))
-
-
 class Reduction(nn.Module):
-    """Parallel branches that halve the picture, concatenated."""
+    """Parallel branches, concatenated. Those of a reduction halve the picture."""
 
     def __init__(self, branches: list[nn.Module]):
         super().__init__()
@@ -53,8 +36,21 @@ class Reduction(nn.Module):
         return torch.cat([getattr(self, f"branch{number}")(x) for number in range(self.count)], 1)
 
 
+class Residual(Reduction):
+    """Parallel branches, joined by a 1 x 1 convolution, scaled and added to the input (Szegedy et al. 2017, 3.3)."""
+
+    def __init__(self, channels: int, joined: int, scale: float, branches: list[nn.Module], relu: bool = True):
+        super().__init__(branches)
+        self.scale = scale
+        self.conv2d = nn.Conv2d(joined, channels, 1)
+        self.relu = nn.ReLU() if relu else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.relu(x + self.scale * self.conv2d(super().forward(x)))
+
+
 class InceptionResnetV1(nn.Module):
-    """(N, 3, S, S) with S >= 75 -> (N, embedding), not normalized. The defaults are published, at 160 pixels.
+    """(N, 3, S, S) with S >= 75 -> (N, 512), not normalized. The defaults are published, at 160 pixels.
 
     Input of the published weights: (x - 127.5) / 128 on 8-bit RGB.
     """
@@ -63,8 +59,6 @@ class InceptionResnetV1(nn.Module):
         self,
         width: float = 1.0,
         repeats: tuple[int, int, int] = (5, 10, 5),
-        embedding: int = 512,
-        dropout: float = 0.6,
     ):
         super().__init__()
 
@@ -128,9 +122,9 @@ class InceptionResnetV1(nn.Module):
         )
         self.block8 = Residual(mixed_7a, 2 * c(192), 1.0, wide(mixed_7a, 192, 3), relu=False)
         self.avgpool_1a = nn.AdaptiveAvgPool2d(1)
-        self.dropout = nn.Dropout(dropout)
-        self.last_linear = nn.Linear(mixed_7a, embedding, bias=False)
-        self.last_bn = nn.BatchNorm1d(embedding, eps=0.001)
+        self.dropout = nn.Dropout(0.6)
+        self.last_linear = nn.Linear(mixed_7a, 512, bias=False)
+        self.last_bn = nn.BatchNorm1d(512, eps=0.001)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.conv2d_2b(self.conv2d_2a(self.conv2d_1a(x)))

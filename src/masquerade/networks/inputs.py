@@ -160,6 +160,5 @@ def to_tensor(images: np.ndarray, side: int, mean: tuple[float, ...], std: tuple
     from masquerade.networks import deterministic
 
     unit = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32)).add(1.0).div(2.0)
-    if unit.shape[-2:] != (side, side):
-        unit = deterministic.resize(unit, (side, side))
+    unit = deterministic.resize(unit, (side, side))
     return (unit - torch.tensor(mean).view(3, 1, 1)) / torch.tensor(std).view(3, 1, 1)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+EMBEDDING = 512
 WIDTHS_50, UNITS_50 = (64, 64, 128, 256, 512), (3, 4, 14, 3)
 
 
@@ -79,12 +80,12 @@ class Bottleneck(ResidualUnit):
         ]
 
 
-def stem(width: int) -> nn.Sequential:
+def build_stem(width: int) -> nn.Sequential:
     """The first layers: (N, 3, H, W) -> (N, width, H, W)."""
     return nn.Sequential(nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.PReLU(width))
 
 
-def stages(unit: type[ResidualUnit], widths: Sequence[int], units: Sequence[int]) -> nn.Sequential:
+def build_stages(unit: type[ResidualUnit], widths: Sequence[int], units: Sequence[int]) -> nn.Sequential:
     """The residual units of all stages, one after the other; the first unit of a stage halves the picture.
 
     ``widths``: channels of the stem and of each stage. ``units``: units of each stage.
@@ -97,8 +98,14 @@ def stages(unit: type[ResidualUnit], widths: Sequence[int], units: Sequence[int]
     return nn.Sequential(*body)
 
 
+def build_embedding_layers(width: int, side: int, dropout: float, last: nn.Module) -> nn.Sequential:
+    """The last layers: (N, width, side, side) -> (N, 512)."""
+    linear = nn.Linear(width * side * side, EMBEDDING)
+    return nn.Sequential(nn.BatchNorm2d(width), nn.Dropout(dropout), nn.Flatten(), linear, last)
+
+
 class IRSE(nn.Module):
-    """(N, 3, size, size) -> (N, embedding), not normalized. The defaults are the paper's depth 50, at 112 pixels.
+    """(N, 3, size, size) -> (N, 512), not normalized. The defaults are the paper's depth 50, at 112 pixels.
 
     ``widths``: channels of the stem and of the four stages. ``units``: residual units of each stage.
     """
@@ -108,20 +115,12 @@ class IRSE(nn.Module):
         size: int = 112,
         widths: Sequence[int] = WIDTHS_50,
         units: Sequence[int] = UNITS_50,
-        embedding: int = 512,
-        dropout: float = 0.5,
     ):
         super().__init__()
-        self.input_layer = stem(widths[0])
-        self.body = stages(Bottleneck, widths, units)
+        self.input_layer = build_stem(widths[0])
+        self.body = build_stages(Bottleneck, widths, units)
         side = -(-size // 2 ** len(units))  # each stage rounds up
-        self.output_layer = nn.Sequential(
-            nn.BatchNorm2d(widths[-1]),
-            nn.Dropout(dropout),
-            nn.Flatten(),
-            nn.Linear(widths[-1] * side * side, embedding),
-            nn.BatchNorm1d(embedding),
-        )
+        self.output_layer = build_embedding_layers(widths[-1], side, 0.5, nn.BatchNorm1d(EMBEDDING))
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output_layer(self.body(self.input_layer(x)))
@@ -150,15 +149,9 @@ class AdaFaceIR(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.input_layer = stem(WIDTHS_50[0])
-        self.body = stages(Block, WIDTHS_50, UNITS_50)
-        self.output_layer = nn.Sequential(
-            nn.BatchNorm2d(WIDTHS_50[-1]),
-            nn.Dropout(0.4),
-            nn.Flatten(),
-            nn.Linear(WIDTHS_50[-1] * 7 * 7, 512),
-            nn.BatchNorm1d(512, affine=False),
-        )
+        self.input_layer = build_stem(WIDTHS_50[0])
+        self.body = build_stages(Block, WIDTHS_50, UNITS_50)
+        self.output_layer = build_embedding_layers(WIDTHS_50[-1], 7, 0.4, nn.BatchNorm1d(EMBEDDING, affine=False))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         x = self.output_layer(self.body(self.input_layer(x)))

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD
-from masquerade.networks.ir_se import UNITS_50, WIDTHS_50, Bottleneck, stages, stem
+from masquerade.networks.ir_se import UNITS_50, WIDTHS_50, Bottleneck, build_stages, build_stem
 from masquerade.networks.stylegan2_layers import SLOPE, EqualLinear
 
 COARSE, MIDDLE = 3, 7  # the first style layer with middle features, and the first with fine features
@@ -56,8 +56,8 @@ class GradualStyleEncoder(nn.Module):
     ):
         super().__init__()
         self.size, self.layers = size, layers
-        self.input_layer = stem(widths[0])
-        self.body = stages(Bottleneck, widths, units)
+        self.input_layer = build_stem(widths[0])
+        self.body = build_stages(Bottleneck, widths, units)
         self.ends = [sum(units[: stage + 1]) - 1 for stage in (1, 2, 3)]
         side = size // REDUCTION
         sides = [side] * COARSE + [2 * side] * (MIDDLE - COARSE) + [4 * side] * max(0, layers - MIDDLE)
@@ -68,12 +68,12 @@ class GradualStyleEncoder(nn.Module):
     def levels(self, images: Tensor) -> list[Tensor]:
         """The feature pyramid, coarse to fine."""
         x = self.input_layer(images)
-        kept = []
+        maps = []
         for number, block in enumerate(self.body):
             x = block(x)
             if number in self.ends:
-                kept.append(x)
-        fine, middle, coarse = kept
+                maps.append(x)
+        fine, middle, coarse = maps
         p2 = enlarge(coarse, like=middle) + self.latlayer1(middle)
         p1 = enlarge(p2, like=fine) + self.latlayer2(fine)
         return [coarse, p2, p1]
@@ -176,9 +176,9 @@ class MobileEncoder(nn.Module):
 
     def start_from_imagenet(self) -> None:
         """Copy the trunk from the installed weights. All layers start with one code, near the mean of W."""
-        from masquerade.networks.mobilenet_v2 import network
+        from masquerade.networks.mobilenet_v2 import load_network
 
-        published: Any = network()
+        published: Any = load_network()
         self.body.load_state_dict(published.features[: max(TAPS) + 1].state_dict())
         with torch.no_grad():
             self.shared.weight.mul_(0.1)

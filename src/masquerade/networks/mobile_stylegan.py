@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.networks.stylegan2 import style_layers
-from masquerade.networks.stylegan2_layers import SLOPE, PixelNorm
+from masquerade.networks.stylegan2 import count_style_layers
+from masquerade.networks.stylegan2_layers import SLOPE, LatentGenerator, PixelNorm
 from masquerade.training import precision
 
 STYLE = 512
@@ -95,7 +95,7 @@ class Head(nn.Module):
         return functional.conv2d(modulate(x, self.style, code), self.kernel, self.bias)
 
 
-class MobileStyleGAN(nn.Module):
+class MobileStyleGAN(LatentGenerator):
     """Latent vectors -> pictures (N, 3, 256, 256), approximately in [-1, 1], of people who do not exist.
 
     Z: standard normal (N, 512). W = ``map(z)``: (N, 512). W+: (N, 14, 512), a code for each layer. The layers are those
@@ -103,10 +103,9 @@ class MobileStyleGAN(nn.Module):
     2 at 8, ... 11 and 12 at 256. Layer 13 is our head's.
     """
 
-    latent_avg: Tensor
     size = drawn = SIZE
     style_width = STYLE
-    layers = style_layers(SIZE)
+    layers = count_style_layers(SIZE)
     mixed = True
     """Whether convolutions are computed with bfloat16 where that pays. Pictures differ by less than a gray level (45 to
     52 dB)."""
@@ -154,17 +153,9 @@ class MobileStyleGAN(nn.Module):
             x = functional.leaky_relu(layer(x), SLOPE) * math.sqrt(2)
         return x
 
-    def truncate(self, w: Tensor, psi: float) -> Tensor:
-        """W or W+ moved towards the mean: w' = mean + psi (w - mean) (Karras et al. 2019, appendix B)."""
-        return self.latent_avg + psi * (w - self.latent_avg)
-
-    def broadcast(self, w: Tensor) -> Tensor:
-        """W -> W+: the same code for every layer."""
-        return w[:, None].expand(-1, self.layers, -1)
-
     def synthesize(self, w_plus: Tensor | Sequence[Tensor], begun: Begun = None) -> Tensor:
         """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256). ``begun``: what `begin` computed."""
-        codes = self._codes(w_plus)
+        codes = self.split_codes(w_plus)
         with precision.use_bfloat16(self.latent_avg.device, self.mixed, frozen=True):
             return self.head(self.features(codes, LEVELS[SIZE], begun), codes[-1]).float()
 
@@ -172,14 +163,14 @@ class MobileStyleGAN(nn.Module):
         """What the first ``known`` codes of W+ alone determine, for many calls of `synthesize`."""
         levels = min((known - 1) // 2, LEVELS[SIZE])
         with precision.use_bfloat16(self.latent_avg.device, self.mixed, frozen=True):
-            return (self.features(self._codes(w_plus), levels), levels) if known else None
+            return (self.features(self.split_codes(w_plus), levels), levels) if known else None
 
     def synthesize_large(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
         """W+ as in `synthesize` -> the published network's pictures (N, 3, 1024, 1024).
 
         That network has two more layers and a head of its own; they get the code of layer 13.
         """
-        codes = self._codes(w_plus)
+        codes = self.split_codes(w_plus)
         codes = [*codes, *codes[-1:] * 2]
         with precision.use_bfloat16(self.latent_avg.device, self.mixed, frozen=True):
             return inverse_haar(self.large_head(self.features(codes, LEVELS[LARGE]), codes[-1])).float()
@@ -197,9 +188,3 @@ class MobileStyleGAN(nn.Module):
     def forward(self, z: Tensor, psi: float = 1.0) -> Tensor:
         """Z -> pictures, truncated by ``psi``."""
         return self.synthesize(self.broadcast(self.truncate(self.map(z), psi)))
-
-    def _codes(self, w_plus: Tensor | Sequence[Tensor]) -> list[Tensor]:
-        codes = list(w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else w_plus)
-        if len(codes) != self.layers or codes[0].ndim != 2 or codes[0].shape[1] != STYLE:
-            raise ValueError(f"W+ must be (N, {self.layers}, {STYLE}), not (N, {len(codes)}, {codes[0].shape[-1]})")
-        return codes

@@ -28,7 +28,7 @@ MEAN, STD = IMAGENET_MEAN, IMAGENET_STD
 STAGES = (1, 3, 6, 13, 18)  # the last block at each resolution: 16, 24, 32, 96 and 1280 channels
 
 
-def network() -> "torch.nn.Module":
+def load_network() -> "torch.nn.Module":
     """torchvision's network, frozen, with 19 blocks in ``features``. Raises CheckpointError without its weights."""
     return _load(_find_weights())
 
@@ -83,34 +83,34 @@ class MobileNetFeatures:
 
         A reference that occurs several times passes through the network once.
         """
-        known: dict[bytes, Activations] = {}
+        remembered: dict[bytes, Activations] = {}
         given = [images] if reference is None else [images, reference]
-        return apply_in_batches(partial(self._measure, known), pictures_at_once(self.size), *given, as_arrays=True)
+        return apply_in_batches(partial(self._measure, remembered), pictures_at_once(self.size), *given, as_arrays=True)
 
     def _measure(
-        self, known: "dict[bytes, Activations]", images: np.ndarray, reference: np.ndarray | None = None
+        self, remembered: "dict[bytes, Activations]", images: np.ndarray, reference: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
         import torch
 
         stages = self._compute_activations(images)
         values = {"features": stages[-1].mean(dim=(2, 3)).cpu().numpy()}
         if reference is not None:
-            pairs = zip(stages, self._remember(known, reference), strict=True)
+            pairs = zip(stages, self._remember(remembered, reference), strict=True)
             values["perceptual"] = torch.stack([_compute_difference(*pair) for pair in pairs]).mean(dim=0).cpu().numpy()
         return values
 
-    def _remember(self, known: "dict[bytes, Activations]", reference: np.ndarray) -> "Activations":
-        """The activations of ``reference``. Those of new pictures are computed and added to ``known``."""
+    def _remember(self, remembered: "dict[bytes, Activations]", reference: np.ndarray) -> "Activations":
+        """The activations of ``reference``. Those of new pictures are computed and added to ``remembered``."""
         import torch
 
         keys = [picture.tobytes() for picture in reference]
-        new = {key: row for row, key in enumerate(keys) if key not in known}
+        new = {key: row for row, key in enumerate(keys) if key not in remembered}
         if new:
             stages = self._compute_activations(reference[list(new.values())])
-            known |= {key: [stage[row : row + 1] for stage in stages] for row, key in enumerate(new)}
+            remembered |= {key: [stage[row : row + 1] for stage in stages] for row, key in enumerate(new)}
             if len(new) == len(keys):
                 return stages
-        return [torch.cat(parts) for parts in zip(*(known[key] for key in keys), strict=True)]
+        return [torch.cat(parts) for parts in zip(*(remembered[key] for key in keys), strict=True)]
 
     def _compute_activations(self, images: np.ndarray) -> "Activations":
         signal, stages = to_tensor(images, self.size, MEAN, STD).to(device()), []

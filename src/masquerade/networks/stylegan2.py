@@ -19,6 +19,7 @@ from masquerade.networks.stylegan2_layers import (
     NOISE_SEED,
     SLOPE,
     ActivatedLinear,
+    LatentGenerator,
     LowPass,
     ModulatedConv2d,
     PixelNorm,
@@ -34,12 +35,12 @@ PUBLISHED_LAYERS = 18
 """Style layers of the generator of 1024 pixels, in which the papers count."""
 
 
-def style_layers(size: int) -> int:
+def count_style_layers(size: int) -> int:
     """The number of style codes of a generator of ``size`` x ``size`` pixels: 2 log2(size) - 2."""
     return 2 * int(math.log2(size)) - 2
 
 
-def layers_like(first: int, last: int, layers: int) -> range:
+def scale_layers(first: int, last: int, layers: int) -> range:
     """The layers ``first`` to ``last`` of 18, scaled to a generator with ``layers`` style layers."""
     share = layers / PUBLISHED_LAYERS
     start = round(first * share)
@@ -115,7 +116,7 @@ class ConstantInput(nn.Module):
         self.input = nn.Parameter(torch.randn(1, channels, 4, 4))
 
 
-class Generator(nn.Module):
+class Generator(LatentGenerator):
     """Latent vectors -> pictures (N, 3, S, S), approximately in [-1, 1].
 
     Z: standard normal (N, D). W = ``map(z)``: (N, D). W+: (N, L, D), a code for each of L = 2 log2(size) - 2 style
@@ -128,8 +129,6 @@ class Generator(nn.Module):
     is the argument ``size``.
     """
 
-    latent_avg: Tensor
-
     def __init__(
         self,
         size: int = 1024,
@@ -141,13 +140,9 @@ class Generator(nn.Module):
     ):
         super().__init__()
         pictures = pictures or size
-        if size < 8 or size != 2 ** int(math.log2(size)):
-            raise ValueError(f"the size of a generator's pictures is 8, 16, 32, ... pixels, not {size}")
         if len(channels) != int(math.log2(size)) - 1:
             raise ValueError(f"{size} pixels need {int(math.log2(size)) - 1} numbers of channels, not {len(channels)}")
-        if size % pictures:
-            raise ValueError(f"{size} pixels cannot be averaged to {pictures}: {size} is no multiple of {pictures}")
-        self.size, self.drawn, self.style_width, self.layers = pictures, size, style, style_layers(size)
+        self.size, self.drawn, self.style_width, self.layers = pictures, size, style, count_style_layers(size)
         layers = [ActivatedLinear(style, style, rate=mapping_rate) for _ in range(mapping)]
         self.style = nn.Sequential(PixelNorm(), *layers)
         self.input = ConstantInput(channels[0])
@@ -185,20 +180,12 @@ class Generator(nn.Module):
         return max(1, min(32, 32 * 256**2 // self.drawn**2))
 
     def published_layers(self, first: int, last: int) -> range:
-        """The layers that take the place of ``first`` to ``last`` of 18: see `layers_like`."""
-        return layers_like(first, last, self.layers)
+        """The layers that take the place of ``first`` to ``last`` of 18: see `scale_layers`."""
+        return scale_layers(first, last, self.layers)
 
     def map(self, z: Tensor) -> Tensor:
         """Z -> W, (N, D)."""
         return self.style(z)
-
-    def truncate(self, w: Tensor, psi: float) -> Tensor:
-        """W or W+ moved towards the mean: w' = mean + psi (w - mean) (Karras et al. 2019, appendix B)."""
-        return self.latent_avg + psi * (w - self.latent_avg)
-
-    def broadcast(self, w: Tensor) -> Tensor:
-        """W -> W+: the same code for every layer."""
-        return w[:, None].expand(-1, self.layers, -1)
 
     def synthesize(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed", begun: Begun = None) -> Tensor:
         """W+ (N, L, D) -> pictures (N, 3, S, S). Deterministic unless ``noise`` is 'fresh'.
@@ -218,19 +205,16 @@ class Generator(nn.Module):
         return self._drawn(w_plus, "fixed", known, None) if known else None
 
     def _drawn(
-        self, w_plus: Tensor | Sequence[Tensor], noise: Noise, known: int, begun: Begun
+        self, w_plus: Tensor | Sequence[Tensor], noise: Noise, count: int, begun: Begun
     ) -> tuple[Tensor, list[Tensor], int]:
-        """What the first ``known`` codes determine, from ``begun`` on."""
-        codes = w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else list(w_plus)
-        shape = (len(codes), codes[0].shape[-1])
-        if codes[0].ndim != 2 or shape != (self.layers, self.style_width):
-            raise ValueError(f"W+ must be (N, {self.layers}, {self.style_width}), not (N, {shape[0]}, {shape[1]})")
+        """What the first ``count`` codes determine, from ``begun`` on."""
+        codes = self.split_codes(w_plus)
         if begun is None:
             x = self.input.input.expand(len(codes[0]), -1, -1, -1).contiguous(memory_format=self._order)
             x = self.conv1(x, codes[0], self._noise(0, x, noise))
             begun = x, [], 0
         x, pictures, done = begun[0], list(begun[1]), begun[2]
-        for layer in range(done + 1, known):  # the first convolution of a level takes the code of the colors before it
+        for layer in range(done + 1, count):  # the first convolution of a level takes the code of the colors before it
             if layer % 2 and layer > 2 * len(pictures):
                 to_rgb = self.to_rgbs[layer // 2 - 1] if pictures else self.to_rgb1
                 pictures.append(to_rgb(x, codes[layer], *pictures[-1:]))
@@ -246,5 +230,5 @@ class Generator(nn.Module):
     def _noise(self, layer: int, x: Tensor, kind: Noise) -> Tensor | None:
         if kind == "none":
             return None
-        kept = getattr(self.noises, f"noise_{layer}")
-        return kept if kind == "fixed" else distributed.draw_normal(len(x), *kept.shape[1:], like=kept)
+        noise_map = getattr(self.noises, f"noise_{layer}")
+        return noise_map if kind == "fixed" else distributed.draw_normal(len(x), *noise_map.shape[1:], like=noise_map)

@@ -4,6 +4,7 @@ The names of their tensors are those of the published code, so that published we
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -141,6 +142,30 @@ class ModulatedConv2d(nn.Module):
         if self.folded is not None:
             return functional.conv_transpose2d(x, self.folded, stride=2, padding=2)
         return self.blur(functional.conv_transpose2d(x, weight.transpose(0, 1), stride=2))
+
+
+class LatentGenerator(nn.Module):
+    """What generators with a code for each of ``layers`` layers share. ``latent_avg``: the mean of W, (D,)."""
+
+    latent_avg: Tensor
+    layers: int
+    style_width: int
+
+    def truncate(self, w: Tensor, psi: float) -> Tensor:
+        """W or W+ moved towards the mean: w' = mean + psi (w - mean) (Karras et al. 2019, appendix B)."""
+        return self.latent_avg + psi * (w - self.latent_avg)
+
+    def broadcast(self, w: Tensor) -> Tensor:
+        """W (N, D) -> W+ (N, L, D): the same code for every layer."""
+        return w[:, None].expand(-1, self.layers, -1)
+
+    def split_codes(self, w_plus: Tensor | Sequence[Tensor]) -> list[Tensor]:
+        """W+ (N, L, D), or its L codes -> its L codes (N, D). Raises ValueError if there are others."""
+        codes = list(w_plus.unbind(1) if isinstance(w_plus, Tensor) and w_plus.ndim == 3 else w_plus)
+        shape = (len(codes), codes[0].shape[-1])
+        if codes[0].ndim != 2 or shape != (self.layers, self.style_width):
+            raise ValueError(f"W+ must be (N, {self.layers}, {self.style_width}), not (N, {shape[0]}, {shape[1]})")
+        return codes
 
 
 NOISE_SEED = 0

@@ -90,13 +90,13 @@ def nms(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) -> torc
     x1, y1, x2, y2 = boxes.numpy().T  # NumPy, because it takes a fifth of torch's time for such small arrays
     order = scores.argsort(descending=True, stable=True).numpy()
     area = (x2 - x1) * (y2 - y1)
-    kept = []
+    chosen_boxes = []
     while order.size:
         best, rest = order[0], order[1:]
-        kept.append(best)
+        chosen_boxes.append(best)
         width = (np.minimum(x2[best], x2[rest]) - np.maximum(x1[best], x1[rest])).clip(min=0)
         height = (np.minimum(y2[best], y2[rest]) - np.maximum(y1[best], y1[rest])).clip(min=0)
-        both = width * height
+        intersection = width * height
         with np.errstate(invalid="ignore"):  # 0 / 0 of two boxes without an area
-            order = rest[both / (area[best] + area[rest] - both) <= iou_threshold]
-    return torch.from_numpy(np.array(kept, dtype=np.int64))
+            order = rest[intersection / (area[best] + area[rest] - intersection) <= iou_threshold]
+    return torch.from_numpy(np.array(chosen_boxes, dtype=np.int64))

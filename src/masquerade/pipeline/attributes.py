@@ -111,13 +111,13 @@ def focal_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 def _mobilenet_v2():
     """Sandler et al. 2018: 19 blocks."""
-    net: Any = mobilenet_v2.network()
+    net: Any = mobilenet_v2.load_network()
     return list(net.features), (mobilenet_v2.MEAN, mobilenet_v2.STD), 1280
 
 
 def _efficientnet_lite0():
     """Tan and Le 2019: the stem, 16 blocks and the head."""
-    blocks = efficientnet_lite_internals.list_blocks(efficientnet_lite_internals.network(0))
+    blocks = efficientnet_lite_internals.list_blocks(efficientnet_lite_internals.load_network(0))
     return blocks, (efficientnet_lite_internals.MEAN, efficientnet_lite_internals.STD), 1280
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from masquerade.backbones.landmarks import LandmarksSettings
 from masquerade.backbones.landmarks import training as landmarks_training
-from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, normalized_mean_error, to_shares
+from masquerade.backbones.landmarks.training import Landmarker, LandmarksTask, compute_normalized_error, to_shares
 from masquerade.core import seeding
 from masquerade.core.annotations import compute_boxes
 from masquerade.core.errors import ProtocolError
@@ -24,14 +24,14 @@ from masquerade.core.people import sort_by_hash
 from masquerade.networks.grid_detector import (
     GridDetector,
     build_targets,
-    detection_loss,
+    compute_detection_loss,
     draw_views,
     evaluate_detections,
 )
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.params.protocols import UtilitySettings
 from masquerade.training import loop
-from masquerade.training.optimizers import Optimizers, cooldown_share
+from masquerade.training.optimizers import Optimizers, compute_cooldown
 from masquerade.training.training import Phases, compute_digest
 
 FEWEST = 2
@@ -65,8 +65,8 @@ class DetectorTask:
         images, corners = draw_views(draw, to_float(self.learned.pictures[rows]), self.learned.corners[rows])
         answers = self.detector(images)
         truth = build_targets(torch.from_numpy(corners).float().to(images), images.shape[-1], answers.shape[-1])
-        loss = detection_loss(answers, truth)
-        self.optimizers["all"].descend(loss, cooldown_share(step, self.settings.detector_steps, COOLDOWN))
+        loss = compute_detection_loss(answers, truth)
+        self.optimizers["all"].descend(loss, compute_cooldown(step, self.settings.detector_steps, COOLDOWN))
         return {"detection": loss.item()}
 
 
@@ -85,7 +85,7 @@ def learn_and_test(
     which an interrupted training resumes; the caller removes it. One row for each usable clear test picture:
 
     - id, identity,
-    - ``landmark_error``: percent of the distance of the outer eye corners (`normalized_mean_error`), less is better,
+    - ``landmark_error``: percent of the distance of the outer eye corners (`compute_normalized_error`), less is better,
     - ``found``: whether the largest score of the detector is in the cell with the center of the face,
     - ``overlap``: intersection over union of the true box and that of the largest score, from 0 to 1.
 
@@ -181,7 +181,7 @@ def _test_networks(
     answers = apply_in_batches(detector.eval(), AT_ONCE, views)
     right, overlap = evaluate_detections(answers, torch.from_numpy(corners), size)
     columns: dict[str, np.ndarray | Tensor] = {
-        "landmark_error": normalized_mean_error(points.numpy(), test.landmarks),
+        "landmark_error": compute_normalized_error(points.numpy(), test.landmarks),
         "found": right,
         "overlap": overlap,
     }

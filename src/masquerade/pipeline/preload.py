@@ -104,9 +104,9 @@ def load_libraries() -> Iterator[None]:
     import torchvision
 
     yield
-    dlib_models.frontal_face_detector()
+    dlib_models.load_face_detector()
     yield
-    dlib_models.landmark_predictor()
+    dlib_models.load_landmark_predictor()
     yield
     import open_clip.model
 

@@ -16,7 +16,7 @@ from masquerade.params.paths import Paths
 from masquerade.pipeline.pretrained_networks import Network, list_networks
 from masquerade.training import cards, checkpoints
 from masquerade.training.cards import Card, Data
-from masquerade.training.pretrained import PRETRAINED, round_to_half, rounding_error
+from masquerade.training.pretrained import PRETRAINED, compute_rounding_error, round_to_half
 
 TESTED = "test"
 """The split that no training and no quality figure reads: its numbers of people are in no card."""
@@ -65,8 +65,8 @@ def export(root: Path = Path(), scale: str | None = None, names: Sequence[str] =
     """Write the networks ``names`` of a finished build into weights/ of the repository at ``root``.
 
     By default these are all backbones and methods; ablations are exported by name (``ifadit.without_img``). Either all
-    files are written or none. Returns the card and the `rounding_error` of each. Raises MasqueradeError if a checkpoint
-    or its record is missing or was itself pretrained, or if the files together would be larger than `cards.LIMIT`.
+    files are written or none. Returns the card and the `compute_rounding_error` of each. Raises MasqueradeError if a
+    checkpoint or its record is missing or was itself pretrained, or if all files are larger than `cards.LIMIT`.
     """
     parameters = loading.load(root, scale)
     networks = list_networks(parameters)
@@ -159,7 +159,7 @@ class _Exporter:
             sha256=self._sha256[network.name],
         )  # fmt: skip
         cards.write_card(card, self.folder)
-        return card, rounding_error(tensors.values(), rounded.values())
+        return card, compute_rounding_error(tensors.values(), rounded.values())
 
     def _refuse_pretrained(self, network: Network, metadata: Mapping[str, Any]) -> None:
         """Raises MasqueradeError if a file of weights/ or an official one replaced the training of a network."""

@@ -54,13 +54,13 @@ def write_tensors(
 def list_buffers(path: Path) -> list[str]:
     """The names of the tensors of a checkpoint that are buffers. Raises CheckpointError if it does not list them."""
     with safe_open(path, framework="pt") as file:
-        listed = json.loads(file.metadata()["masquerade"]).get(BUFFERS)
-    if listed is None:
+        buffers = json.loads(file.metadata()["masquerade"]).get(BUFFERS)
+    if buffers is None:
         raise CheckpointError(
             f"{path} does not say which of its tensors are buffers: an earlier version of the code wrote it. Delete it "
             f"and run `snakemake {path}` again."
         )
-    return listed
+    return buffers
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
@@ -70,31 +70,40 @@ def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
     """
     if not Path(path).is_file():
         raise CheckpointError(f"{path} is missing. Train it with `snakemake {path}`, or fetch it with `dvc pull`.")
-    tensors: dict[str, dict[str, Tensor]] = {}
+    tensors, metadata = read_tensors(path, f"is damaged ({{}}). Delete it and run `snakemake {path}` again.")
+    rehearsal.admit(metadata, path)
+    modules: dict[str, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        module, _, name = key.partition(".")
+        modules.setdefault(module, {})[name] = tensor
+    return modules, metadata
+
+
+def read_tensors(path: Path, mistake: str) -> tuple[dict[str, Tensor], dict]:
+    """Returns (tensors by their full names, metadata). Raises CheckpointError: the path and ``mistake``, with {} for
+    the reason.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = json.loads(file.metadata()["masquerade"])
-            metadata.pop(BUFFERS, None)
-            for key in file.keys():  # noqa: SIM118 - not a dict
-                module, _, name = key.partition(".")
-                tensors.setdefault(module, {})[name] = file.get_tensor(key)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}). Delete it and run `snakemake {path}` again.") from error
-    rehearsal.admit(metadata, path)
+        raise CheckpointError(f"{path} {mistake.format(error)}") from error
+    metadata.pop(BUFFERS, None)
     return tensors, metadata
 
 
 def load_into(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     """Load strictly. Raises CheckpointError naming the keys that are missing, left over, or of another shape."""
-    needed = {key: tuple(value.shape) for key, value in module.state_dict().items()}
-    given = {key: tuple(value.shape) for key, value in tensors.items()}
+    shapes = {key: tuple(value.shape) for key, value in module.state_dict().items()}
+    given_shapes = {key: tuple(value.shape) for key, value in tensors.items()}
     problems = (
-        [f"{key} is missing" for key in sorted(needed.keys() - given.keys())]
-        + [f"{key} is left over" for key in sorted(given.keys() - needed.keys())]
+        [f"{key} is missing" for key in sorted(shapes.keys() - given_shapes.keys())]
+        + [f"{key} is left over" for key in sorted(given_shapes.keys() - shapes.keys())]
         + [
-            f"{key} is {given[key]}, the network has {needed[key]}"
-            for key in sorted(needed.keys() & given.keys())
-            if needed[key] != given[key]
+            f"{key} is {given_shapes[key]}, the network has {shapes[key]}"
+            for key in sorted(shapes.keys() & given_shapes.keys())
+            if shapes[key] != given_shapes[key]
         ]
     )
     if problems:

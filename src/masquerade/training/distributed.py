@@ -38,19 +38,19 @@ def join_processes() -> Iterator[bool]:
     Yields whether this process has rank 0; only that one writes the checkpoint. All leave the block together, after it
     is written. Each process uses the GPU of its local rank. Raises ProcessLost if the others do not join.
     """
-    own = process.find_current()
-    if own.count == 1:
+    place = process.find_current()
+    if place.count == 1:
         yield True
         return
     gpus = torch.cuda.device_count()
     if gpus:
-        torch.cuda.set_device(own.local_rank % gpus)  # gpus is 1 if SLURM shows each task only its own GPU
-    with _others():
+        torch.cuda.set_device(place.local_rank % gpus)  # gpus is 1 if SLURM shows each task only its own GPU
+    with _name_lost():
         dist.init_process_group(
-            "nccl" if gpus else "gloo", init_method=f"tcp://{own.address}:{own.port}", timeout=PATIENCE,
-            rank=own.rank, world_size=own.count,
+            "nccl" if gpus else "gloo", init_method=f"tcp://{place.address}:{place.port}", timeout=PATIENCE,
+            rank=place.rank, world_size=place.count,
         )  # fmt: skip
-    yield own.rank == 0
+    yield place.rank == 0
     any_process(False)  # a barrier; not after an error, because it would wait for a process that has ended
     dist.destroy_process_group()
 
@@ -101,7 +101,7 @@ def average_gradients(tensors: Iterable[Tensor | None]) -> None:
     if count_processes() == 1:
         return
     present = [tensor for tensor in tensors if tensor is not None]
-    parts = _summed(torch.cat([tensor.reshape(-1) for tensor in present])).div_(count_processes())
+    parts = _sum(torch.cat([tensor.reshape(-1) for tensor in present])).div_(count_processes())
     for tensor, part in zip(present, parts.split([tensor.numel() for tensor in present]), strict=True):
         tensor.copy_(part.view_as(tensor))
 
@@ -110,7 +110,7 @@ def average_losses(losses: Mapping[str, float]) -> dict[str, float]:
     """The mean of each loss over the processes, the same in all of them. Raises ProcessLost."""
     if count_processes() == 1:
         return dict(losses)
-    sums = _summed(torch.tensor([*losses.values()], dtype=torch.float64, device=_device())).tolist()
+    sums = _sum(torch.tensor([*losses.values()], dtype=torch.float64, device=_device())).tolist()
     return {name: value / count_processes() for name, value in zip(losses, sums, strict=True)}
 
 
@@ -118,7 +118,7 @@ def any_process(flag: bool) -> bool:
     """Whether ``flag`` is true in any process. Waits for all of them. Raises ProcessLost."""
     if count_processes() == 1:
         return flag
-    return _summed(torch.tensor(float(flag), device=_device())).item() > 0
+    return _sum(torch.tensor(float(flag), device=_device())).item() > 0
 
 
 @torch.no_grad()
@@ -130,9 +130,7 @@ def start_together(modules: Iterable[nn.Module], step: int, state: Path) -> None
     """
     if count_processes() == 1:
         return
-    steps = _summed(
-        nn.functional.one_hot(torch.tensor(dist.get_rank()), count_processes()).to(_device()) * step
-    ).tolist()
+    steps = _sum(nn.functional.one_hot(torch.tensor(dist.get_rank()), count_processes()).to(_device()) * step).tolist()
     if len(set(steps)) > 1:
         raise MasqueradeError(
             f"the processes of this training read different steps ({steps}) from {state}: all nodes must see the same "
@@ -141,7 +139,7 @@ def start_together(modules: Iterable[nn.Module], step: int, state: Path) -> None
     for module in modules:
         for tensor in (*module.parameters(), *module.buffers()):
             values = tensor.detach().contiguous()
-            with _others():
+            with _name_lost():
                 dist.broadcast(values, 0)
             tensor.copy_(values)
 
@@ -160,14 +158,14 @@ def all_continue(hand_on: Callable[[], bool]) -> bool:
         raise SystemExit(1) from None
 
 
-def _summed(tensor: Tensor) -> Tensor:
-    with _others():
+def _sum(tensor: Tensor) -> Tensor:
+    with _name_lost():
         dist.all_reduce(tensor)
     return tensor
 
 
 @contextmanager
-def _others() -> Iterator[None]:
+def _name_lost() -> Iterator[None]:
     """Raises the errors of gloo and NCCL in the block as ProcessLost."""
     try:
         yield

@@ -40,14 +40,14 @@ class Optimizers:
     ):
         named = [item for key, module in modules.items() for item in module.named_parameters(prefix=key)]
         self.weights = [weight for _, weight in named]
-        chosen = [
+        muon_weights = [
             weight
             for name, weight in named
             if weight.ndim in muon and len(weight) > 3 and not any(word in name for word in spared)
         ]
-        self.matrices = {nn.Parameter(weight.detach().flatten(1)): weight for weight in chosen}
-        chosen_ids = {id(weight) for weight in chosen}
-        rest = [weight for weight in self.weights if id(weight) not in chosen_ids]
+        self.matrices = {nn.Parameter(weight.detach().flatten(1)): weight for weight in muon_weights}
+        muon_ids = {id(weight) for weight in muon_weights}
+        rest = [weight for weight in self.weights if id(weight) not in muon_ids]
         groups = [
             {"params": [weight for weight in rest if weight.ndim > 1], "weight_decay": adam.decay},
             {"params": [weight for weight in rest if weight.ndim <= 1], "weight_decay": 0.0},
@@ -56,7 +56,7 @@ class Optimizers:
         self.named: dict[str, torch.optim.Optimizer] = {
             "adam": torch.optim.AdamW(groups, lr=self._rates["adam"], betas=betas, eps=adam.epsilon)
         }
-        if chosen:
+        if muon_weights:
             self.named["muon"] = Muon(list(self.matrices), lr=rate, weight_decay=adam.decay)
 
     @classmethod
@@ -103,19 +103,27 @@ class Optimizers:
             optimizer.step()
 
 
+def descend(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    """Take one step of a plain optimizer on ``loss``."""
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    distributed.average_gradients(weight.grad for group in optimizer.param_groups for weight in group["params"])
+    optimizer.step()
+
+
 def weigh_losses(losses: Mapping[str, Tensor], weights: Any) -> Tensor:
     """The sum of losses, each with the weight that ``weights``, a block of parameters, has under its name."""
     total: Any = sum(getattr(weights, name) * value for name, value in losses.items())
     return total
 
 
-def warmup_cosine_share(step: int, steps: int) -> float:
+def compute_warmup_cosine(step: int, steps: int) -> float:
     """The share of the largest learning rate at a step: it rises for a tenth of the steps, then falls as a cosine."""
     progress = (step + 1) / steps
     return progress / 0.1 if progress < 0.1 else 0.5 * (1 + math.cos(math.pi * (progress - 0.1) / 0.9))
 
 
-def cooldown_share(step: int, steps: int, cooldown: float) -> float:
+def compute_cooldown(step: int, steps: int, cooldown: float) -> float:
     """The share of the largest learning rate at a step: 1, then a linear fall to 0.02 over the last steps.
 
     ``cooldown``: the share of the steps in which it falls.

@@ -29,8 +29,8 @@ def use_bfloat16(
 
 def without_bfloat16(device: torch.device) -> AbstractContextManager:
     """A block within `use_bfloat16` that computes in the types of its tensors: a backward pass, or exact products."""
-    known = torch.amp.is_autocast_available(device.type)
-    return torch.autocast(device.type, enabled=False) if known else nullcontext()
+    available = torch.amp.is_autocast_available(device.type)
+    return torch.autocast(device.type, enabled=False) if available else nullcontext()
 
 
 @contextmanager

@@ -4,13 +4,11 @@ Such a checkpoint is the one that a training would have written, with rounded pa
 (`PRETRAINED`), and the backbones of this scale in place of those of the training.
 """
 
-import json
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from masquerade import assets
@@ -26,42 +24,35 @@ logger = logging.getLogger(__name__)
 PRETRAINED = "adopted"
 """The fact of a checkpoint that was written from a weight file: the name and the SHA-256 of that file."""
 LARGEST_ERROR = 0.001
-"""A `rounding_error` that numbers between 0.0001 and 65504 do not reach: for these it is at most 2^-11, or 0.0005."""
+"""A `compute_rounding_error` that numbers between 0.0001 and 65504 do not reach: theirs is at most 2^-11, or 0.0005."""
 
 
 def round_to_half(tensors: Mapping[str, Tensor], buffers: Collection[str]) -> dict[str, Tensor]:
     """The tensors of a checkpoint: 32-bit parameters as 16-bit floats, all others as they are.
 
     ``buffers``: names of the tensors that are no parameters. A parameter with numbers that 16 bits cannot hold (its
-    `rounding_error` is above LARGEST_ERROR) keeps its 32 bits.
+    `compute_rounding_error` is above LARGEST_ERROR) keeps its 32 bits.
     """
     result = dict(tensors)
     for name, tensor in tensors.items():
         if tensor.dtype == torch.float32 and name not in buffers:
             half = tensor.half()
-            result[name] = half if rounding_error([tensor], [half]) <= LARGEST_ERROR else tensor
+            result[name] = half if compute_rounding_error([tensor], [half]) <= LARGEST_ERROR else tensor
     return result
 
 
-def rounding_error(before: Iterable[Tensor], after: Iterable[Tensor]) -> float:
+def compute_rounding_error(before: Iterable[Tensor], after: Iterable[Tensor]) -> float:
     """The root mean square of the rounding error of tensors, relative to that of their numbers; 0 without numbers."""
-    pairs = [(one.double(), other.double()) for one, other in zip(before, after, strict=True)]
-    error = sum(((other - one).square().sum().item() for one, other in pairs), 0.0)
-    size = sum((one.square().sum().item() for one, _ in pairs), 0.0)
+    pairs = [(exact.double(), rounded.double()) for exact, rounded in zip(before, after, strict=True)]
+    error = sum(((rounded - exact).square().sum().item() for exact, rounded in pairs), 0.0)
+    size = sum((exact.square().sum().item() for exact, _ in pairs), 0.0)
     return (error / size) ** 0.5 if size else 0.0
 
 
 def read_weights(path: Path) -> tuple[dict[str, Tensor], dict]:
     """Returns (tensors by name, metadata). 16-bit floats come back with 32 bits. Raises CheckpointError."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = json.loads(file.metadata()["masquerade"])
-            metadata.pop(checkpoints.BUFFERS, None)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as reason:
-        raise CheckpointError(
-            f"{path} cannot be read as a weight file ({reason}). Restore it with `git checkout -- {path.parent.name}`."
-        ) from reason
+    mistake = f"cannot be read as a weight file ({{}}). Restore it with `git checkout -- {path.parent.name}`."
+    tensors, metadata = checkpoints.read_tensors(path, mistake)
     widened = {name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()}
     return widened, metadata
 

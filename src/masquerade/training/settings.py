@@ -76,7 +76,7 @@ class KernelSmallScale(SmallScale):
 
 
 class RisingUpdates(Updates, Computed):
-    """Updates whose rates rise over the first tenth of the steps and fall as a cosine (`warmup_cosine_share`)."""
+    """Updates whose rates rise over the first tenth of the steps and fall as a cosine (`compute_warmup_cosine`)."""
 
     weight_decay: NonNegativeFloat
     """Weight decay of Adam (AdamW)."""

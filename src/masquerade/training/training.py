@@ -118,8 +118,8 @@ class Phases:
         self.modules = dict(shared or {})
         self.optimizers: dict[str, Stateful] = {}
         for name, (_, task) in phases.items():
-            known = {id(module) for module in self.modules.values()}
-            self.modules |= {f"{name}.{key}": part for key, part in task.modules.items() if id(part) not in known}
+            module_ids = {id(module) for module in self.modules.values()}
+            self.modules |= {f"{name}.{key}": part for key, part in task.modules.items() if id(part) not in module_ids}
             self.optimizers |= {f"{name}.{key}": part for key, part in task.optimizers.items()}
 
     def step(self, step: int) -> dict[str, float]:

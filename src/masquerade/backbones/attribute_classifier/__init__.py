@@ -1,6 +1,6 @@
 """The classifier of face attributes, which only judges: parameters and training.
 
-The architecture is in networks/strided_vgg.py; the judge that uses it is judges/attributes.py.
+The architecture is in training.py; the judge that uses it is judges/attributes.py.
 """
 
 from typing import Annotated, Literal, Self

@@ -11,17 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones._views import resized
 from masquerade.backbones.attribute_classifier import AttributeClassifierSettings
-from masquerade.backbones.recognition.training import augmented
-from masquerade.core import seeding
+from masquerade.backbones.recognition.training import augment
 from masquerade.core.annotations import ANNOTATION, ATTRIBUTES
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, place
-from masquerade.networks.strided_vgg import StridedVGG
+from masquerade.training.batches import BatchTask
 from masquerade.training.checkpoints import Saved
-from masquerade.training.optimizers import Optimizers, cooldown_share
+from masquerade.training.optimizers import Optimizers, compute_cooldown
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
@@ -41,6 +40,44 @@ ADAM_RATE = 0.3
 """Learning rate of Adam for norms and biases, as a share of that of Muon."""
 
 
+WIDTHS_16, UNITS_16 = (64, 128, 256, 512, 512), (2, 2, 3, 3, 3)
+"""Channels and convolutions of the five stages of VGG-16."""
+
+
+class StridedVGG(nn.Module):
+    """Images (N, 3, size, size) -> (N, answers). The defaults are the thirteen convolutions of VGG-16.
+
+    The first convolution of each stage halves the picture and replaces max pooling (Springenberg et al. 2015). Batch
+    normalization and ReLU follow each convolution. The last features are not averaged over space: in an aligned face
+    the position of a detail, such as a smile, is known and informative.
+    """
+
+    def __init__(
+        self,
+        answers: int,
+        size: int,
+        widths: Sequence[int] = WIDTHS_16,
+        units: Sequence[int] = UNITS_16,
+        dropout: float = 0.5,
+    ):
+        super().__init__()
+        side = size // 2 ** len(widths)
+        layers = []
+        for inputs, outputs, count in zip((3, *widths[:-1]), widths, units, strict=True):
+            layers += _build_layer(nn.Conv2d(inputs, outputs, 4, 2, 1, bias=False))
+            for _ in range(count - 1):
+                layers += _build_layer(nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False))
+        self.features = nn.Sequential(*layers)
+        self.head = nn.Sequential(nn.Flatten(), nn.Dropout(dropout), nn.Linear(widths[-1] * side * side, answers))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.head(self.features(images))
+
+
+def _build_layer(convolution: nn.Conv2d) -> list[nn.Module]:
+    return [convolution, nn.BatchNorm2d(convolution.out_channels), nn.ReLU()]
+
+
 class Classifier(nn.Module):
     """(N, 3, H, W) in [-1, 1], any size -> logits (N, A) of ``attributes``. Differentiable in the pictures."""
 
@@ -57,14 +94,16 @@ class Classifier(nn.Module):
         height, width = images.shape[-2:]
         left, top, right, bottom = self.crop
         images = images[..., round(top * height) : round(bottom * height), round(left * width) : round(right * width)]
-        return resized(images, (self.input_size,) * 2).contiguous(memory_format=torch.channels_last)
+        return deterministic.resize(images, (self.input_size,) * 2).contiguous(memory_format=torch.channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
         return self.network(self.prepared(images))
 
 
-class AttributeTask:
+class AttributeTask(BatchTask):
     """Binary cross-entropy of every attribute, with weights that balance its two classes (`BALANCE`)."""
+
+    stream = "attributes"
 
     def __init__(
         self,
@@ -74,31 +113,24 @@ class AttributeTask:
         labels: np.ndarray,
         seed: int,
     ):
-        self.classifier, self.params, self.seed = classifier.train(), params, seed
-        self.device = next(classifier.parameters()).device
-        self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels).float()
-        self.weights = class_weights(labels, BALANCE)
-        self.modules = {"classifier": classifier}
-        muon, others = ((2, 4), ADAM_RATE) if params.small_scale.optimizer == "muon" else ((), 1.0)
-        self.optimizers = {"all": Optimizers(self.modules, params.learning_rate, BETAS, muon, others)}
+        targets = np.stack([labels.astype(np.float32), weigh_classes(labels, BALANCE).numpy()], axis=1)  # (M, 2, A)
+        super().__init__({"classifier": classifier}, params, pictures, targets, seed)
 
-    def step(self, step: int) -> dict[str, float]:
-        """One update. Returns the loss, the accuracy and the learning rate."""
-        draw = seeding.make_generator(self.seed, "attributes", step)
-        torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
-        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images = augmented(self.pictures[chosen], draw).to(self.device)
-        labels, weights = self.labels[chosen].to(self.device), self.weights[chosen].to(self.device)
-        logits = self.classifier(images)
+    def build_optimizers(self) -> Optimizers:
+        muon, others = ((2, 4), ADAM_RATE) if self.params.small_scale.optimizer == "muon" else ((), 1.0)
+        return Optimizers(self.modules, self.params.learning_rate, BETAS, muon, others)
+
+    def compute_share(self, step: int) -> float:
+        return compute_cooldown(step, self.params.steps, COOLDOWN)
+
+    def losses(self, draw: np.random.Generator, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        labels, weights = targets.to(self.device).unbind(1)  # (N, A) each
+        logits = self.modules["classifier"](augment(pictures, draw).to(self.device))
         loss = functional.binary_cross_entropy_with_logits(logits, labels, weights)
-        share = cooldown_share(step, self.params.steps, COOLDOWN)
-        self.optimizers["all"].descend(loss, share)
-        right = ((logits > 0) == (labels > 0.5)).float().mean()
-        rate = self.params.learning_rate * share
-        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": rate}
+        return {"loss": loss, "accuracy": ((logits > 0) == (labels > 0.5)).float().mean()}
 
 
-def class_weights(labels: np.ndarray, balance: float) -> Tensor:
+def weigh_classes(labels: np.ndarray, balance: float) -> Tensor:
     """Labels, bool (N, A) -> weights, float32 (N, A): (share of its class) ** -balance, mean 1 over the pictures."""
     present = labels.mean(axis=0)
     weights = np.where(labels, present, 1 - present) ** -balance
@@ -109,8 +141,8 @@ def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     """Train on the annotations of the job's people and write the checkpoint."""
     training = Training(job, params, "attribute_classifier")
     rows = training.archive.select(job.people)
-    attributes = annotated(rows, job.faces)
-    labels = annotations(rows, attributes)
+    attributes = list_annotated(rows, job.faces)
+    labels = read_annotations(rows, attributes)
     pictures = training.pictures()
     logger.info("training on %d pictures", len(pictures))
     training.start()
@@ -121,20 +153,20 @@ def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     training.save({"classifier": classifier}, {**metadata, "attributes": attributes})
 
 
-def annotated(rows: pd.DataFrame, archive: Path) -> list[str]:
+def list_annotated(rows: pd.DataFrame, archive: Path) -> list[str]:
     """Those of `ATTRIBUTES` with which every face is annotated. Raises ParameterError if there is none."""
     columns = {name: f"{ANNOTATION}{name}" for name in ATTRIBUTES}
-    known = [name for name, column in columns.items() if column in rows and rows[column].dtype == bool]
-    if not known:
+    names = [name for name, column in columns.items() if column in rows and rows[column].dtype == bool]
+    if not names:
         raise ParameterError(
             f"{archive}: not every face is annotated (true or false) with one of {', '.join(columns.values())}, from "
             "which the classifier of attributes learns. Set matrix.train_on to a dataset with annotations, such as "
             "rendered faces."
         )
-    return known
+    return names
 
 
-def annotations(rows: pd.DataFrame, attributes: Sequence[str]) -> np.ndarray:
+def read_annotations(rows: pd.DataFrame, attributes: Sequence[str]) -> np.ndarray:
     """The annotations, bool (N, A)."""
     return rows[[f"{ANNOTATION}{name}" for name in attributes]].to_numpy(dtype=bool, copy=True)
 
@@ -142,26 +174,28 @@ def annotations(rows: pd.DataFrame, attributes: Sequence[str]) -> np.ndarray:
 def load(checkpoint: Path) -> Classifier:
     """The classifier of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    known = saved.metadata["attributes"]
-    if not set(known) <= set(ATTRIBUTES):
+    attributes = saved.metadata["attributes"]
+    if not set(attributes) <= set(ATTRIBUTES):
         raise CheckpointError(
-            f"{checkpoint} is of the attributes {', '.join(known)}, and allowed are {', '.join(ATTRIBUTES)}. Train it "
-            "again."
+            f"{checkpoint} is of the attributes {', '.join(attributes)}, and allowed are {', '.join(ATTRIBUTES)}. "
+            "Train it again."
         )
-    classifier = Classifier(**{name: saved.metadata[name] for name in ("crop", *ARCHITECTURE)}, attributes=known)
+    classifier = Classifier(**{name: saved.metadata[name] for name in ("crop", *ARCHITECTURE)}, attributes=attributes)
     return saved.frozen("classifier", classifier).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
 def quality(classifier: Classifier, job: TrainingJob) -> dict[str, float]:
-    """`agreement` with the annotations of the validation split."""
+    """`measure_agreement` with the annotations of the validation split."""
     predicted, true = [], []
     for faces in FaceArchive(job.faces).batches(32, part="validation"):
         predicted.append((apply_in_batches(classifier, len(faces), faces.images) > 0).numpy())
-        true.append(annotations(faces.index, classifier.attributes))
-    return agreement(classifier.attributes, np.concatenate(true), np.concatenate(predicted), job.faces)
+        true.append(read_annotations(faces.index, classifier.attributes))
+    return measure_agreement(classifier.attributes, np.concatenate(true), np.concatenate(predicted), job.faces)
 
 
-def agreement(attributes: Sequence[str], true: np.ndarray, predicted: np.ndarray, archive: Path) -> dict[str, float]:
+def measure_agreement(
+    attributes: Sequence[str], true: np.ndarray, predicted: np.ndarray, archive: Path
+) -> dict[str, float]:
     """Of labels and predictions, bool (N, A): balanced accuracy (mean, smallest value, each) and accuracy (mean, each).
 
     Balanced accuracy of an attribute: (true positive rate + true negative rate) / 2; a constant prediction has 0.5. It

@@ -3,7 +3,7 @@
 The architecture is in networks/stylegan2.py; the fakes that it generates for FALCO are in methods/latent/.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -40,11 +40,9 @@ class SharpeningSettings(SmallScale):
     """Weight of the difference of local sharpness: the mean magnitude of the Laplacian around a pixel."""
     samples: Annotated[float, Field(ge=0)] = 0.02
     """Weight of the adversarial loss of random faces."""
-    noise: Literal["none", "fresh"] = "none"
-    """Whether the generator draws with noise, which gives it what no code has: grain, single hairs."""
-    projected: Annotated[int, Field(ge=0, multiple_of=32)] = 0
-    """Side in pixels at which a discriminator of EfficientNet-Lite1's features sees the pictures (256: Sauer et al.
-    2021); 0: one of pixels, as StyleGAN2's."""
+    projected: Annotated[int, Field(ge=32, multiple_of=32)] = 256
+    """Side in pixels at which the discriminator of EfficientNet-Lite1's features sees the pictures (256: Sauer et al.
+    2021)."""
     discriminator_rate: Annotated[float, Field(gt=0)] = 0.002
     """Learning rate of the discriminator's Adam."""
 

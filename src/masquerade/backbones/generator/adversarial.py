@@ -12,9 +12,11 @@ from torch.nn import functional
 
 from masquerade.backbones.generator import AdversarialSettings
 from masquerade.core import seeding
-from masquerade.networks.discriminators import Discriminator, choose_group_size
+from masquerade.networks.discriminators import Discriminator, choose_group_size, compute_r1
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import distributed
+from masquerade.training.batches import mirror, to_images
+from masquerade.training.optimizers import descend
 
 LENGTH_DECAY = 0.01  # of the running mean of path lengths: Karras et al. 2020, appendix B
 LENGTH_SHRINK = 2  # factor by which the batch of the path length is smaller: appendix B
@@ -39,7 +41,9 @@ class Adversarial:
         knob = "backbones.generator.adversarial.batch"
         distributed.check_batch(settings.batch, knob, together=choose_group_size(settings.batch))
         if settings.path_length:
-            distributed.check_batch(path_length_count(settings.batch), f"the batch of the path length (half of {knob})")
+            distributed.check_batch(
+                count_path_lengths(settings.batch), f"the batch of the path length (half of {knob})"
+            )
         self.settings, self.generator, self.pictures, self.seed = settings, generator, pictures, seed
         self.device = generator.latent_avg.device
         self.discriminator = Discriminator(generator.size, channels).to(self.device)
@@ -61,10 +65,9 @@ class Adversarial:
         draw = seeding.make_generator(self.seed, "adversarial", step)
         torch.manual_seed(seeding.derive_seed(self.seed, "noise", step))
         count = self.settings.batch
-        chosen = distributed.select_rows(torch.from_numpy(draw.integers(0, len(self.pictures), count)))
-        images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
+        rows = distributed.select_rows(torch.from_numpy(draw.integers(0, len(self.pictures), count)))
         mirrored = distributed.select_rows(torch.from_numpy(draw.random(count) < 0.5)).to(self.device)
-        images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
+        images = mirror(to_images(self.pictures[rows].to(self.device)), mirrored)
         values = self._update_discriminator(images, self._codes(draw, count), step)
         values |= self._update_generator(self._codes(draw, count), step)
         return values
@@ -77,24 +80,23 @@ class Adversarial:
         )
         layers = self.generator.layers
         start = np.where(draw.random(count) < self.settings.mixing, draw.integers(1, layers, count), layers)
-        other = torch.arange(layers)[None, :] >= torch.from_numpy(distributed.select_rows(start))[:, None]
-        return torch.where(other.to(self.device)[..., None], second, first)
+        is_second = torch.arange(layers)[None, :] >= torch.from_numpy(distributed.select_rows(start))[:, None]
+        return torch.where(is_second.to(self.device)[..., None], second, first)
 
     def _update_discriminator(self, images: Tensor, codes: Tensor, step: int) -> dict[str, float]:
         settings = self.settings
         with torch.no_grad():
-            made = self.generator.synthesize(codes, "fresh")
+            generated = self.generator.synthesize(codes, "fresh")
         penalized = settings.r1 > 0 and step % settings.r1_every == 0  # lazy regularization, as the path length
         images.requires_grad_(penalized)
         real = self.discriminator(images)
-        loss = functional.softplus(self.discriminator(made)).mean() + functional.softplus(-real).mean()
+        loss = functional.softplus(self.discriminator(generated)).mean() + functional.softplus(-real).mean()
         values = {"discriminator": loss.item()}
         if penalized:
-            slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
-            penalty = slope.square().sum(dim=(1, 2, 3)).mean()  # R1: Mescheder et al. 2018, Eq. 9
+            penalty = compute_r1(real, images)
             loss = loss + settings.r1 / 2 * penalty * settings.r1_every
             values["r1"] = penalty.item()
-        self._descend("discriminator", loss)
+        descend(self.optimizers["discriminator"], loss)
         return values
 
     def _update_generator(self, codes: Tensor, step: int) -> dict[str, float]:
@@ -104,29 +106,23 @@ class Adversarial:
         self.discriminator.requires_grad_(True)
         values = {"generator": loss.item()}
         if settings.path_length > 0 and step % settings.path_length_every == 0:
-            lengths = path_lengths(self.generator, codes[: path_length_count(len(codes))])
+            lengths = compute_path_lengths(self.generator, codes[: count_path_lengths(len(codes))])
             mean = lengths.detach().mean()
             distributed.average_gradients([mean])
             self.length.mean.lerp_(mean, LENGTH_DECAY)
             penalty = (lengths - self.length.mean).square().mean()  # Karras et al. 2020, Eq. 4
             loss = loss + settings.path_length * settings.path_length_every * penalty
             values["path_length"] = lengths.mean().item()
-        self._descend("generator", loss)
+        descend(self.optimizers["generator"], loss)
         return values
 
-    def _descend(self, name: str, loss: Tensor) -> None:
-        self.optimizers[name].zero_grad(set_to_none=True)
-        loss.backward()
-        distributed.average_gradients(weight.grad for weight in self.optimizers[name].param_groups[0]["params"])
-        self.optimizers[name].step()
 
-
-def path_length_count(batch: int) -> int:
+def count_path_lengths(batch: int) -> int:
     """The number of codes of a batch on which the path length is measured."""
     return max(1, batch // LENGTH_SHRINK)
 
 
-def path_lengths(generator: Generator, codes: Tensor) -> Tensor:
+def compute_path_lengths(generator: Generator, codes: Tensor) -> Tensor:
     """||J_w^T y|| of random pictures y, (N,): Karras et al. 2020, Eq. 4; the mean over style layers, as published."""
     images = generator.synthesize(codes, "fresh")
     directions = distributed.draw_normal(*images.shape, like=images) / math.sqrt(images.shape[-1] * images.shape[-2])

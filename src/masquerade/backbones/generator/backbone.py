@@ -45,9 +45,6 @@ class StyleGenerator(TrainedBackbone):
 
         return training
 
-    def convert_official(self, published: Path, job: TrainingJob) -> None:
-        self.training().convert_official(self.params, published, job)
-
     def quality(self, job: TrainingJob) -> dict[str, float]:
         return self.training().quality(place(self.load(job.checkpoint)), job, self.params.quality_samples)
 

@@ -16,11 +16,12 @@ from torch.nn import functional
 from masquerade.backbones.generator import ReconstructionSettings
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive
-from masquerade.networks.linear_codes import LinearCodes, linear_side
+from masquerade.networks.discriminators import compute_r1
 from masquerade.networks.stylegan2 import Generator, Noise
-from masquerade.networks.w_space import CodeDiscriminator
+from masquerade.networks.w_space import CodeDiscriminator, LinearCodes, choose_linear_side
 from masquerade.training import distributed, precision
-from masquerade.training.optimizers import Muon, cooldown_share
+from masquerade.training.batches import mirror, to_images
+from masquerade.training.optimizers import Muon, compute_cooldown
 
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
 SKIN = 1
@@ -83,17 +84,16 @@ class Examples:
         with torch.no_grad():
             return torch.cat([self.linear(self._images(some).to(self.device)).cpu() for some in numbers])
 
-    def _images(self, chosen: Tensor) -> Tensor:
-        images = self.pictures[chosen % len(self.pictures)].permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        return mirrored(images, chosen >= len(self.pictures))
+    def _images(self, rows: Tensor) -> Tensor:
+        return mirror(to_images(self.pictures[rows % len(self.pictures)]), rows >= len(self.pictures))
 
-    def _weights(self, chosen: Tensor) -> Tensor:
-        return mirrored(self.weights.of(chosen % len(self.pictures)), chosen >= len(self.pictures))
+    def _weights(self, rows: Tensor) -> Tensor:
+        return mirror(self.weights.of(rows % len(self.pictures)), rows >= len(self.pictures))
 
     def batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """``count`` pictures (N, 3, S, S) in [-1, 1], the weights (N, 1, S, S) of their pixels, and their codes."""
-        chosen = distributed.select_rows(torch.from_numpy(draw.integers(0, 2 * len(self.pictures), count)))
-        images, weights, codes = self._images(chosen), self._weights(chosen), self.codes[chosen]
+        rows = distributed.select_rows(torch.from_numpy(draw.integers(0, 2 * len(self.pictures), count)))
+        images, weights, codes = self._images(rows), self._weights(rows), self.codes[rows]
         return images.to(self.device), weights.to(self.device), codes.to(self.device)
 
     def some_codes(self, draw: np.random.Generator) -> Tensor:
@@ -153,20 +153,19 @@ class Prior:
     def loss(self, draw: np.random.Generator) -> Tensor:
         """The loss of the mapping network. Every process computes all of it. The critic takes a step of its own."""
         z = torch.from_numpy(draw.standard_normal((PRIOR, self.generator.style_width), dtype=np.float32))
-        made, real = self.generator.map(z.to(self.examples.device)), self.examples.some_codes(draw)
-        loss = energy_distance(made, real)
+        w, real = self.generator.map(z.to(self.examples.device)), self.examples.some_codes(draw)
+        loss = compute_energy_distance(w, real)
         if not self.weight:
             return loss
         critic, optimizer = self.modules["critic"], self.optimizers["critic"]
         real.requires_grad_(True)
         scores = critic(real)
-        slope = torch.autograd.grad(scores.sum(), real, create_graph=True)[0]
-        apart = functional.softplus(-scores).mean() + functional.softplus(critic(made.detach())).mean()
+        separation = functional.softplus(-scores).mean() + functional.softplus(critic(w.detach())).mean()
         optimizer.zero_grad(set_to_none=True)
-        (apart + slope.square().sum(dim=1).mean()).backward()  # R1: Mescheder et al. 2018, Eq. 9, gamma = 2
+        (separation + compute_r1(scores, real)).backward()  # gamma = 2
         optimizer.step()
         critic.requires_grad_(False)
-        loss = loss + self.weight * functional.softplus(-critic(made)).mean()
+        loss = loss + self.weight * functional.softplus(-critic(w)).mean()
         critic.requires_grad_(True)
         return loss
 
@@ -192,58 +191,55 @@ class Reconstruction:
         """One update. Returns the losses."""
         draw = seeding.make_generator(self.seed, "reconstruction", step)
         images, weights, codes = self.examples.batch(draw, self.settings.batch)
-        values = decoding_losses(self.generator, codes, images, weights, self.mixed)[1]
+        values = compute_decoding_losses(self.generator, codes, images, weights, self.mixed)[1]
         values["prior"] = self.prior.loss(draw)
         loss = values["pixels"] + values["edges"] + values["coarse"] + values["prior"]
-        share = min(1.0, (step + 1) / WARMUP) * cooldown_share(step, self.settings.steps, COOLDOWN)
+        share = min(1.0, (step + 1) / WARMUP) * compute_cooldown(step, self.settings.steps, COOLDOWN)
         self.weights.descend(loss, share)
         return {name: value.item() for name, value in values.items()}
 
 
-def decoding_losses(
+def compute_decoding_losses(
     generator: Generator, codes: Tensor, images: Tensor, weights: Tensor, mixed: bool, noise: Noise = "none"
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The pictures of ``codes`` (N, width), and the losses that compare the pictures of every level with ``images``."""
     with precision.use_bfloat16(codes.device, mixed):
         pyramid = generator.pyramid(generator.broadcast(codes), noise)
-    pyramid = [made.float() for made in pyramid]
-    pixels, edges = differences(pyramid[-1], images, weights)
-    coarse = torch.stack([(made - reduced(images, made)).abs().mean() for made in pyramid[:-1]]).sum() / len(pyramid)
+    pyramid = [level.float() for level in pyramid]
+    pixels, edges = compute_differences(pyramid[-1], images, weights)
+    coarse = torch.stack([(level - reduce_images(images, level)).abs().mean() for level in pyramid[:-1]]).sum() / len(
+        pyramid
+    )
     return pyramid[-1], {"pixels": pixels, "edges": edges, "coarse": coarse}
 
 
-def reduced(images: Tensor, like: Tensor) -> Tensor:
+def reduce_images(images: Tensor, like: Tensor) -> Tensor:
     """Pictures averaged down to the size of the pictures ``like``."""
     return functional.avg_pool2d(images, images.shape[-1] // like.shape[-1])
 
 
-def differences(made: Tensor, images: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+def compute_differences(generated: Tensor, images: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Weighted mean absolute error of the pixels, and of the steps to the next pixel to the right and below."""
-    error = made - images
+    error = generated - images
     across, down = error[..., 1:] - error[..., :-1], error[..., 1:, :] - error[..., :-1, :]
     edges = (across.abs() * weights[..., 1:]).mean() + (down.abs() * weights[..., 1:, :]).mean()
     return (error.abs() * weights).mean(), edges
 
 
-def energy_distance(first: Tensor, second: Tensor) -> Tensor:
+def compute_energy_distance(first: Tensor, second: Tensor) -> Tensor:
     """2 E|x - y| - E|x - x'| - E|y - y'| of two samples (N, D), (M, D); its mean is 0 for equal distributions.
 
     Szekely and Rizzo 2013, Energy statistics, Journal of Statistical Planning and Inference 143(8), Eq. 6.1.
     """
     between = torch.cdist(first, second).mean()
-    return 2 * between - _within(first) - _within(second)
+    return 2 * between - _measure_within(first) - _measure_within(second)
 
 
-def _within(sample: Tensor) -> Tensor:
+def _measure_within(sample: Tensor) -> Tensor:
     count = len(sample)
     return torch.cdist(sample, sample).sum() / (count * (count - 1))
 
 
-def mirrored(images: Tensor, where: Tensor) -> Tensor:
-    """Pictures (N, C, S, S), of which those are mirrored for which ``where`` (N,) is true."""
-    return torch.where(where[:, None, None, None], images.flip(-1), images)
-
-
-def linear_codes(generator: Generator) -> LinearCodes:
+def build_linear_codes(generator: Generator) -> LinearCodes:
     """The map of which the generator decodes the codes, still untrained."""
-    return LinearCodes(linear_side(generator.layers), generator.style_width)
+    return LinearCodes(choose_linear_side(generator.layers), generator.style_width)

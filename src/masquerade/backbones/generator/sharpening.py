@@ -5,25 +5,29 @@ measure of texture asks for as much local detail as the picture has, a discrimin
 decoded pictures and in random faces. docs/generator.md has the measurements.
 """
 
-from typing import Any, Protocol
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones.generator import GeneratorSettings, SharpeningSettings
-from masquerade.backbones.generator.reconstruction import COOLDOWN, WARMUP, Examples, Prior, Weights, decoding_losses
+from masquerade.backbones.generator.reconstruction import (
+    COOLDOWN,
+    WARMUP,
+    Examples,
+    Prior,
+    Weights,
+    compute_decoding_losses,
+)
 from masquerade.core import seeding
 from masquerade.networks import deterministic
-from masquerade.networks.discriminators import Discriminator, Heads, Projection, choose_group_size
+from masquerade.networks.discriminators import Heads, Projection
 from masquerade.networks.stylegan2 import Generator
 from masquerade.training import distributed, precision
-from masquerade.training.optimizers import cooldown_share
+from masquerade.training.optimizers import compute_cooldown, descend
 
 OTHERS_RATE = 0.003  # largest learning rate of Adam, for what Muon does not train (ours)
 DECODED = 0.02  # weight of the adversarial loss of decoded pictures; pixels have weight 1 (ours)
-R1, R1_EVERY = 1.0, 8  # gamma of the R1 penalty of a discriminator of pixels, and the steps between two (ours)
 AROUND = 7  # side in pixels of the square over which the texture is averaged
 
 
@@ -32,16 +36,12 @@ class Sharpening:
 
     def __init__(self, params: GeneratorSettings, generator: Generator, examples: Examples, seed: int):
         settings = params.small_scale.sharpening
-        together = 1 if settings.projected else choose_group_size(settings.batch)
-        distributed.check_batch(settings.batch, "backbones.generator.small_scale.sharpening.batch", together=together)
+        distributed.check_batch(settings.batch, "backbones.generator.small_scale.sharpening.batch")
         self.params, self.settings, self.generator, self.examples = params, settings, generator, examples
         self.seed = seed
         self.weights = Weights(generator, settings.kernel_rate, OTHERS_RATE)
         self.prior = Prior(params.small_scale.reconstruction.critic, generator, examples)
-        self.adversary: Adversary = (
-            OnFeatures(settings, params.mixed, examples.device) if settings.projected
-            else OnPixels(settings, generator.size, params.channels, params.mixed, examples.device)
-        )  # fmt: skip
+        self.adversary = Adversary(settings, params.mixed, examples.device)
         self.modules: dict[str, nn.Module] = self.adversary.modules | self.prior.modules
         self.optimizers = self.weights.optimizers | self.prior.optimizers | self.adversary.optimizers
 
@@ -51,10 +51,10 @@ class Sharpening:
         draw = seeding.make_generator(self.seed, "sharpening", step)
         torch.manual_seed(seeding.derive_seed(self.seed, "noise", step))
         images, weights, codes = self.examples.batch(draw, settings.batch)
-        made, values = decoding_losses(self.generator, codes, images, weights, mixed, settings.noise)
-        values["texture"] = ((texture(made) - texture(images)).abs() * weights).mean()
+        decoded, values = compute_decoding_losses(self.generator, codes, images, weights, mixed, "fresh")
+        values["texture"] = ((compute_texture(decoded) - compute_texture(images)).abs() * weights).mean()
         sampled = self._samples(draw)
-        values["decoded"] = self.adversary.fooled(made, draw)
+        values["decoded"] = self.adversary.fooled(decoded, draw)
         values["samples"] = self.adversary.fooled(sampled, draw)
         values["prior"] = self.prior.loss(draw)
         loss = (
@@ -62,9 +62,9 @@ class Sharpening:
             + settings.texture * values["texture"] + DECODED * values["decoded"]
             + settings.samples * values["samples"]
         )  # fmt: skip
-        share = min(1.0, (step + 1) / WARMUP) * cooldown_share(step, settings.steps, COOLDOWN)
+        share = min(1.0, (step + 1) / WARMUP) * compute_cooldown(step, settings.steps, COOLDOWN)
         self.weights.descend(loss, share)
-        values["discriminator"] = self.adversary.learn(images, (made.detach(), sampled.detach()), step, draw)
+        values["discriminator"] = self.adversary.learn(images, (decoded.detach(), sampled.detach()), draw)
         return {name: value.item() for name, value in values.items()}
 
     def _samples(self, draw: np.random.Generator) -> Tensor:
@@ -73,10 +73,10 @@ class Sharpening:
         z = distributed.select_rows(torch.from_numpy(z)).to(self.examples.device)
         with precision.use_bfloat16(z.device, self.params.mixed):
             codes = self.generator.broadcast(self.generator.map(z))
-            return self.generator.synthesize(codes, self.settings.noise).float()
+            return self.generator.synthesize(codes, "fresh").float()
 
 
-def texture(images: Tensor) -> Tensor:
+def compute_texture(images: Tensor) -> Tensor:
     """Local sharpness of pictures (N, 3, S, S): the magnitude of the Laplacian of their gray, averaged around a pixel.
 
     Returns (N, 1, S, S). It is large where there is fine detail, whatever its place.
@@ -91,58 +91,10 @@ SHIFT = 4  # pixels by which pictures are moved at most before they are judged b
 BRIGHTNESS = 0.15  # added to all their pixels at most
 
 
-class Adversary(Protocol):
-    """What the generator works against: modules and optimizers whose state is kept, and two losses."""
+class Adversary:
+    """What the generator works against: a discriminator of features with the hinge loss, the mean over the scales.
 
-    modules: dict[str, nn.Module]
-    optimizers: dict[str, torch.optim.Optimizer]
-
-    def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
-        """The loss of a generator that made ``images`` (N, 3, S, S)."""
-        ...
-
-    def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
-        """One update on pictures and on kinds of made ones, each (N, 3, S, S). Returns the loss."""
-        ...
-
-
-class OnPixels:
-    """StyleGAN2's discriminator with the non-saturating logistic loss and R1 (Karras et al. 2020, appendix B)."""
-
-    def __init__(self, settings: SharpeningSettings, size: int, channels: list[int], mixed: bool, device: torch.device):
-        self.settings, self.mixed = settings, mixed
-        self.discriminator = Discriminator(size, channels).to(device)
-        self.modules: dict[str, nn.Module] = {"discriminator": self.discriminator}
-        self.optimizer = optimizer(self.discriminator, settings)
-        self.optimizers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimizer}
-
-    def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
-        self.discriminator.requires_grad_(False)
-        loss = functional.softplus(-self._scores(images)).mean()
-        self.discriminator.requires_grad_(True)
-        return loss
-
-    def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
-        penalized = step % R1_EVERY == 0  # lazy R1
-        images.requires_grad_(penalized)
-        real = self.discriminator(images) if penalized else self._scores(images)
-        fakes = [functional.softplus(self._scores(kind)).mean() for kind in made]
-        loss = torch.stack(fakes).mean() + functional.softplus(-real).mean()
-        value = loss.detach()
-        if penalized:
-            slope = torch.autograd.grad(real.sum(), images, create_graph=True)[0]
-            penalty = slope.square().sum(dim=(1, 2, 3)).mean()  # R1: Mescheder et al. 2018, Eq. 9
-            loss = loss + R1 / 2 * penalty * R1_EVERY
-        descend(self.optimizer, loss, self.discriminator)
-        return value
-
-    def _scores(self, images: Tensor) -> Tensor:
-        with precision.use_bfloat16(images.device, self.mixed):
-            return self.discriminator(images).float()
-
-
-class OnFeatures:
-    """A discriminator of features with the hinge loss, the mean over the scales (Sauer et al. 2021 and their code).
+    Sauer et al. 2021 and their code.
 
     All pictures are moved and made brighter or darker first, so that the heads do not learn pictures by heart: two of
     the changes of Zhao et al. 2020 (arXiv:2006.10738).
@@ -152,53 +104,36 @@ class OnFeatures:
         self.mixed = mixed
         self.projection, self.heads = Projection(settings.projected).to(device), Heads().to(device)
         self.modules: dict[str, nn.Module] = {"discriminator": self.heads}
-        self.optimizer = optimizer(self.heads, settings)
+        # beta 0 and 0.99: Karras et al. 2020 and Sauer et al. 2021
+        self.optimizer = torch.optim.Adam(self.heads.parameters(), lr=settings.discriminator_rate, betas=(0.0, 0.99))
         self.optimizers: dict[str, torch.optim.Optimizer] = {"discriminator": self.optimizer}
 
     def fooled(self, images: Tensor, draw: np.random.Generator) -> Tensor:
+        """The loss of a generator that made ``images`` (N, 3, S, S)."""
         self.heads.requires_grad_(False)
-        loss = -mean([scores.mean() for scores in self._scores(images, draw)])
+        loss = -torch.stack([scores.mean() for scores in self._scores(images, draw)]).mean()
         self.heads.requires_grad_(True)
         return loss
 
-    def learn(self, images: Tensor, made: tuple[Tensor, ...], step: int, draw: np.random.Generator) -> Tensor:
-        real = mean([functional.relu(1 - scores).mean() for scores in self._scores(images, draw)])
-        fakes = [mean([functional.relu(1 + scores).mean() for scores in self._scores(kind, draw)]) for kind in made]
-        loss = real + mean(fakes)
-        descend(self.optimizer, loss, self.heads)
+    def learn(self, images: Tensor, generated: tuple[Tensor, ...], draw: np.random.Generator) -> Tensor:
+        """One update on pictures and on kinds of generated ones, each (N, 3, S, S). Returns the loss."""
+        real = [functional.relu(1 - scores).mean() for scores in self._scores(images, draw)]
+        fakes = [[functional.relu(1 + scores).mean() for scores in self._scores(kind, draw)] for kind in generated]
+        loss = torch.stack(real).mean() + torch.stack([torch.stack(losses).mean() for losses in fakes]).mean()
+        descend(self.optimizer, loss)
         return loss.detach()
 
     def _scores(self, images: Tensor, draw: np.random.Generator) -> list[Tensor]:
         with precision.use_bfloat16(images.device, self.mixed):
-            return [scores.float() for scores in self.heads(self.projection(moved(images, draw)))]
+            return [scores.float() for scores in self.heads(self.projection(move_images(images, draw)))]
 
 
-def moved(images: Tensor, draw: np.random.Generator) -> Tensor:
+def move_images(images: Tensor, draw: np.random.Generator) -> Tensor:
     """Pictures (N, 3, S, S), each with another brightness, all moved by the same few pixels; differentiable."""
     size = images.shape[-1]
-    light = draw.uniform(-BRIGHTNESS, BRIGHTNESS, (len(images) * distributed.count_processes(), 1, 1, 1)).astype(
-        np.float32
-    )
+    count = len(images) * distributed.count_processes()
+    light = draw.uniform(-BRIGHTNESS, BRIGHTNESS, (count, 1, 1, 1)).astype(np.float32)
     down, right = draw.integers(0, 2 * SHIFT + 1, 2)
     padded = deterministic.reflect(images, SHIFT)
-    return padded[..., down : down + size, right : right + size] + distributed.select_rows(torch.from_numpy(light)).to(
-        images
-    )
-
-
-def optimizer(module: nn.Module, settings: SharpeningSettings) -> torch.optim.Optimizer:
-    """Adam with beta 0 and 0.99 (Karras et al. 2020 and Sauer et al. 2021)."""
-    return torch.optim.Adam(module.parameters(), lr=settings.discriminator_rate, betas=(0.0, 0.99))
-
-
-def descend(used: torch.optim.Optimizer, loss: Tensor, module: nn.Module) -> None:
-    """One step on ``loss`` of the weights of ``module``."""
-    used.zero_grad(set_to_none=True)
-    loss.backward()
-    distributed.average_gradients(weight.grad for weight in module.parameters())
-    used.step()
-
-
-def mean(values: list[Any]) -> Tensor:
-    """The mean of scalars."""
-    return torch.stack(values).mean()
+    light = distributed.select_rows(torch.from_numpy(light)).to(images)
+    return padded[..., down : down + size, right : right + size] + light

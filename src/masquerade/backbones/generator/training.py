@@ -11,17 +11,16 @@ from torch import Tensor, nn
 from masquerade.assets import random_face as package
 from masquerade.backbones.generator import GeneratorSettings, layouts, random_face
 from masquerade.backbones.generator.adversarial import Adversarial
-from masquerade.backbones.generator.reconstruction import PARTS_WEIGHT, Examples, Reconstruction, linear_codes
+from masquerade.backbones.generator.reconstruction import PARTS_WEIGHT, Examples, Reconstruction, build_linear_codes
 from masquerade.backbones.generator.sharpening import Sharpening
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
-from masquerade.networks.linear_codes import LinearCodes
-from masquerade.networks.linear_codes import of_state as linear_codes_of
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
+from masquerade.networks.w_space import LinearCodes, load_linear_codes
 from masquerade.training import checkpoints, weight_files
 from masquerade.training.checkpoints import Saved
 from masquerade.training.loop import Task
@@ -46,14 +45,14 @@ class GeneratorTask(Phases):
     own_precision = True
 
     def __init__(self, params: GeneratorSettings, generator: Generator, archive: FaceArchive, part: str, seed: int):
-        pictures = pictures_of(archive, part, generator.size)
+        pictures = read_pictures(archive, part, generator.size)
         shared: dict[str, nn.Module] = {"generator": generator}
         self.linear: LinearCodes | None = None
         phases: dict[str, tuple[int, Task]] = {}
         small = params.small_scale
         first, second, third = small.reconstruction, small.sharpening, params.adversarial
         if first.steps or second.steps:
-            shared["linear"] = self.linear = linear_codes(generator)
+            shared["linear"] = self.linear = build_linear_codes(generator)
             examples = Examples(archive, part, pictures, generator, PARTS_WEIGHT, self.linear, seed)
             if first.steps:
                 phases["reconstruction"] = first.steps, Reconstruction(first, generator, examples, params.mixed, seed)
@@ -64,7 +63,7 @@ class GeneratorTask(Phases):
         super().__init__(phases, shared)
 
 
-def pictures_of(archive: FaceArchive, part: str, size: int) -> Tensor:
+def read_pictures(archive: FaceArchive, part: str, size: int) -> Tensor:
     """A part of the faces, uint8 (M, size, size, 3). Raises ParameterError if the archive has another size."""
     if archive.metadata["size"] != size:
         raise ParameterError(
@@ -96,7 +95,7 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
     alone is trained.
     """
     if params.head:
-        generator = random_face.without_head()
+        generator = random_face.build_without_head()
         measure_mean(generator, job.seed)
         figures = random_face.train_head(generator, params.head, job.seed)
         logger.info("the head of 256 pixels: %.2f dB to the published pictures", figures["psnr"])
@@ -117,7 +116,7 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
 
     def sample() -> np.ndarray:
         measure_mean(average, training.seed)
-        return samples(average, training.seed)
+        return draw_samples(average, training.seed)
 
     training.fit(task, steps, sample)
     save(job.checkpoint, average, params.model_dump(), task.linear)
@@ -128,7 +127,7 @@ def convert_official(params: GeneratorSettings, published: Path, job: TrainingJo
 
     Raises CheckpointError if the file does not fit ``params``, ParameterError if it cannot have that size.
     """
-    state, layout = layouts.generator(weight_files.read(published), published)
+    state, layout = layouts.read_generator(weight_files.read(published), published)
     generator = build(params.model_dump(), FaceArchive(job.faces).metadata["size"])
     has_mean = "latent_avg" in state
     weight_files.load(generator, {"latent_avg": generator.latent_avg} | state, published)
@@ -139,7 +138,7 @@ def convert_official(params: GeneratorSettings, published: Path, job: TrainingJo
 
 
 def save(checkpoint: Path, generator: Generator, architecture: Mapping, linear: LinearCodes | None = None) -> None:
-    """Write the checkpoint. ``architecture``: a mapping with the keys of ARCHITECTURE; ``linear``: see `linear_map`."""
+    """Write the checkpoint. ``architecture``: has the keys of ARCHITECTURE. ``linear``: see `load_linear_map`."""
     metadata = {name: architecture[name] for name in ARCHITECTURE} | {"pictures": generator.size}
     modules: dict[str, nn.Module] = {"generator": generator}
     checkpoints.save_checkpoint(checkpoint, modules if linear is None else modules | {"linear": linear}, metadata)
@@ -151,7 +150,7 @@ def save_head(checkpoint: Path, generator: MobileStyleGAN, params: GeneratorSett
     checkpoints.save_checkpoint(checkpoint, {"generator": random_face.Own(generator)}, metadata)
 
 
-def linear_map(checkpoint: Path) -> LinearCodes:
+def load_linear_map(checkpoint: Path) -> LinearCodes:
     """The map from pictures to codes that the generator of a checkpoint learned to decode.
 
     Raises CheckpointError if it learned from random codes alone, or is a published one.
@@ -162,7 +161,7 @@ def linear_map(checkpoint: Path) -> LinearCodes:
             f"{checkpoint} has no linear codes: its generator was not trained by reconstruction. Set "
             "backbones.inversion.small_scale.linear to false."
         )
-    return linear_codes_of(tensors["linear"])
+    return load_linear_codes(tensors["linear"])
 
 
 def load(checkpoint: Path) -> Generator | MobileStyleGAN:
@@ -177,24 +176,24 @@ def load(checkpoint: Path) -> Generator | MobileStyleGAN:
 def measure_mean(generator: Generator | MobileStyleGAN, seed: int) -> None:
     """Set ``latent_avg`` to the mean of W over MEAN_OF draws."""
     generator.latent_avg.copy_(
-        generator.map(normal(seed, "mean", MEAN_OF, generator.style_width).to(generator.latent_avg)).mean(0)
+        generator.map(draw_z(seed, "mean", MEAN_OF, generator.style_width).to(generator.latent_avg)).mean(0)
     )
 
 
-def normal(seed: int, name: str, count: int, width: int) -> Tensor:
+def draw_z(seed: int, name: str, count: int, width: int) -> Tensor:
     """Draws of Z, float32 (count, width). They depend on the seed and the name alone."""
     return torch.from_numpy(seeding.make_generator(seed, "z", name).standard_normal((count, width), dtype=np.float32))
 
 
-def faces(generator: Generator | MobileStyleGAN, z: Tensor, psi: float) -> Tensor:
+def draw_faces(generator: Generator | MobileStyleGAN, z: Tensor, psi: float) -> Tensor:
     """Generated faces, float32 (N, 3, size, size) in [-1, 1] on the CPU."""
     return inputs.apply_in_batches(lambda part: generator(part, psi).clamp(-1, 1), generator.at_once, z)
 
 
-def samples(generator: Generator | MobileStyleGAN, seed: int) -> np.ndarray:
+def draw_samples(generator: Generator | MobileStyleGAN, seed: int) -> np.ndarray:
     """Four rows of faces, uint8 (4 size, 8 size, 3): two without truncation, two with truncation PSI."""
-    z = normal(seed, "samples", 2 * SAMPLES, generator.style_width)
-    rows = torch.cat([faces(generator, z, 1.0), faces(generator, z, PSI)]).numpy()
+    z = draw_z(seed, "samples", 2 * SAMPLES, generator.style_width)
+    rows = torch.cat([draw_faces(generator, z, 1.0), draw_faces(generator, z, PSI)]).numpy()
     pictures = to_uint8(rows).reshape(4, SAMPLES, generator.size, generator.size, 3)
     return pictures.transpose(0, 2, 1, 3, 4).reshape(4 * generator.size, SAMPLES * generator.size, 3)
 
@@ -211,8 +210,8 @@ def quality(generator: Generator | MobileStyleGAN, job: TrainingJob, count: int)
     from masquerade.core.statistics import compute_frechet
     from masquerade.networks.dlib_models import detect_faces
 
-    z = normal(job.seed, "quality", count, generator.style_width)
-    drawn, truncated = (faces(generator, z, psi).numpy() for psi in (1.0, PSI))
+    z = draw_z(job.seed, "quality", count, generator.style_width)
+    untruncated, truncated = (draw_faces(generator, z, psi).numpy() for psi in (1.0, PSI))
     network = MobileNetFeatures(min(max(generator.size, 64), 224))
     archive = FaceArchive(job.faces)
 
@@ -220,21 +219,21 @@ def quality(generator: Generator | MobileStyleGAN, job: TrainingJob, count: int)
         return network.measure(images)["features"].astype(np.float64)
 
     rows = archive.select(job.people).iloc[: 4 * count]
-    real = np.concatenate([features(part.images) for part in archive.batches(64, rows=rows)])
-    others = np.concatenate([features(part.images) for part in archive.batches(64, part="validation")])
-    made = features(drawn)
-    compared = min(len(made), len(others))
+    of_training = np.concatenate([features(part.images) for part in archive.batches(64, rows=rows)])
+    of_validation = np.concatenate([features(part.images) for part in archive.batches(64, part="validation")])
+    of_generated = features(untruncated)
+    count_compared = min(len(of_generated), len(of_validation))
     return {
         "detection": float(detect_faces(truncated).mean()),
-        "detection_untruncated": float(detect_faces(drawn).mean()),
-        "frechet_distance": compute_frechet(made[:compared], real),
-        "frechet_distance_of_real": compute_frechet(others[:compared], real),
-        "frechet_pictures": float(compared),
-        "variety": _spread(made) / _spread(real[:count]),
+        "detection_untruncated": float(detect_faces(untruncated).mean()),
+        "frechet_distance": compute_frechet(of_generated[:count_compared], of_training),
+        "frechet_distance_of_real": compute_frechet(of_validation[:count_compared], of_training),
+        "frechet_pictures": float(count_compared),
+        "variety": _measure_spread(of_generated) / _measure_spread(of_training[:count]),
     }
 
 
-def _spread(features: np.ndarray) -> float:
+def _measure_spread(features: np.ndarray) -> float:
     """Mean distance between two rows."""
     from scipy.spatial.distance import pdist
 

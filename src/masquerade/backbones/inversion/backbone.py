@@ -1,11 +1,9 @@
 """The inversion: an encoder from pictures to codes in W+ of the generator."""
 
-from pathlib import Path
 from types import ModuleType
 
 from masquerade.backbones import TrainedBackbone
 from masquerade.backbones.inversion import InversionSettings
-from masquerade.training.settings import TrainingJob
 
 
 class Inversion(TrainedBackbone):
@@ -30,9 +28,6 @@ class Inversion(TrainedBackbone):
         from masquerade.backbones.inversion import training
 
         return training
-
-    def convert_official(self, published: Path, job: TrainingJob) -> None:
-        self.training().convert_official(self.params, published, job)
 
     def floors(self) -> dict[str, float]:
         return {"identity": self.params.floor_identity, "psnr": self.params.floor_psnr}

@@ -15,9 +15,8 @@ from masquerade.backbones.inversion import InversionSettings, RefinementSettings
 from masquerade.core.errors import CheckpointError
 from masquerade.networks import deterministic, inputs, lpips
 from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder, MobileEncoder
-from masquerade.networks.linear_codes import LinearCodes, of_state
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
-from masquerade.networks.w_space import PNSpace
+from masquerade.networks.w_space import LinearCodes, PNSpace, load_linear_codes
 from masquerade.training import checkpoints, precision
 from masquerade.training.checkpoints import Saved
 
@@ -35,7 +34,7 @@ class Inverter(nn.Module):
     alone. Whoever inverts a face calls `invert`.
 
     ``refinement``: the settings of the optimization after the encoder, or None. ``limit``: the error of a
-    reconstruction (`errors`) from which a face counts as not reached, or None.
+    reconstruction (`compute_errors`) from which a face counts as not reached, or None.
     """
 
     latent_avg: Tensor
@@ -57,11 +56,8 @@ class Inverter(nn.Module):
 
     def forward(self, images: Tensor, stage: int | None = None) -> Tensor:
         start = self.latent_avg if self.linear is None else self.linear(images)[:, None]
-        size = self.encoder.size
-        if images.shape[-2:] != (size, size):
-            images = deterministic.resize(images, (size, size))
-        options = {} if stage is None else {"stage": stage}
-        return start + self.encoder(images, **options)
+        resized = deterministic.resize(images, (self.encoder.size,) * 2)
+        return start + self.encoder(resized, **({} if stage is None else {"stage": stage}))
 
     def invert(self, images: Tensor, generator: Any) -> Tensor:
         """The encoder's codes after the refinement, if there is one. ``generator``: the one of this W+."""
@@ -70,18 +66,18 @@ class Inverter(nn.Module):
             return codes
         if self._space is None:
             self._space = PNSpace.of(generator)
-        return refined(codes, images, generator, self._space, self.refinement)
+        return refine(codes, images, generator, self._space, self.refinement)
 
     def reaches(self, images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Whether each reconstruction (N, 3, S, S) is nearer to its picture than ``limit``: bool (N,)."""
         if self.limit is None:
             return np.ones(len(images), dtype=bool)
-        return errors(images, drawn) < self.limit
+        return compute_errors(images, drawn) < self.limit
 
 
-def errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def compute_errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """The error of each reconstruction: LPIPS on AlexNet to the picture, (N,)."""
-    return inputs.apply_in_batches(loss_network(inputs.device()), inputs.AT_ONCE, drawn, images).flatten().numpy()
+    return inputs.apply_in_batches(load_loss_network(inputs.device()), inputs.AT_ONCE, drawn, images).flatten().numpy()
 
 
 def build(metadata: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:
@@ -101,10 +97,10 @@ def start_from(identity: nn.Module, encoder: GradualStyleEncoder) -> None:
     network = identity.network
     assert isinstance(network, nn.Module)
     identity_state = network.state_dict()
-    own = encoder.state_dict()
+    encoder_state = encoder.state_dict()
     body = {name: value for name, value in identity_state.items() if name.startswith(("input_layer.", "body."))}
-    if all(name in own and own[name].shape == value.shape for name, value in body.items()):
-        encoder.load_state_dict({**own, **body})
+    if all(name in encoder_state and encoder_state[name].shape == value.shape for name, value in body.items()):
+        encoder.load_state_dict({**encoder_state, **body})
     else:
         logger.info("the encoder starts at random: its widths and units are not those of the identity network")
 
@@ -121,12 +117,12 @@ def save(checkpoint: Path, inverter: Inverter, params: InversionSettings) -> Non
 def load(checkpoint: Path) -> Inverter:
     """The inverter of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    metadata, own = saved.metadata, saved.tensors.get("inverter", {})
-    linear = {name.removeprefix("linear."): own[name] for name in own if name.startswith("linear.")}
-    if "latent_avg" not in own:
+    metadata, tensors = saved.metadata, saved.tensors.get("inverter", {})
+    linear = {name.removeprefix("linear."): tensors[name] for name in tensors if name.startswith("linear.")}
+    if "latent_avg" not in tensors:
         raise CheckpointError(f"{checkpoint} is not a checkpoint of an inversion: it has no mean codes.")
-    mean = torch.zeros_like(own["latent_avg"])
-    inverter = build(metadata, metadata["generator"], mean, of_state(linear) if metadata["linear"] else None)
+    mean = torch.zeros_like(tensors["latent_avg"])
+    inverter = build(metadata, metadata["generator"], mean, load_linear_codes(linear) if metadata["linear"] else None)
     return saved.frozen("inverter", inverter)
 
 
@@ -136,7 +132,7 @@ COARSE = 8  # pixels a side over which `coarse` takes means
 AT_ONCE = 4  # faces in a forward pass: more do not fit into the caches of a processor
 
 
-def refined(
+def refine(
     codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: RefinementSettings,
     seen: Tensor | None = None, further: Callable[[Tensor, slice], Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
@@ -146,26 +142,26 @@ def refined(
     ``seen`` (N, 1, S, S): 1 where ``images``, which are 0 elsewhere, count; None: everywhere. ``further``: another
     error (n,) of drawn pictures (n, 3, S, S), which are those of these rows.
     """
-    network = loss_network(images.device) if settings.perceptual else None
+    network = load_loss_network(images.device) if settings.perceptual else None
     with torch.enable_grad():
         codes = codes.detach().clone().requires_grad_(True)
         optimizer = torch.optim.Adam([codes], betas=BETAS)
         parts = [slice(first, first + AT_ONCE) for first in range(0, len(codes), AT_ONCE)]
-        known = [lpips.compute_units(network, images[rows]) if network else [] for rows in parts]
+        target_units = [lpips.compute_units(network, images[rows]) if network else [] for rows in parts]
         for step in range(settings.steps):
             optimizer.zero_grad(set_to_none=False)
             for group in optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1 - (1 - LAST) * step / settings.steps)
-            for rows, units in zip(parts, known, strict=True):
-                few = codes[rows]
-                drawn = generator.synthesize(few)
-                made = drawn if seen is None else drawn * seen[rows]
-                errors = picture_errors(made, images[rows], settings)
+            for rows, units in zip(parts, target_units, strict=True):
+                some_codes = codes[rows]
+                drawn = generator.synthesize(some_codes)
+                visible = drawn if seen is None else drawn * seen[rows]
+                errors = compute_picture_errors(visible, images[rows], settings)
                 if network:
                     with precision.use_bfloat16(images.device, True, frozen=True):
-                        apart = lpips.compute_distance(lpips.compute_units(network, made), units)
-                    errors = errors + settings.perceptual * apart
-                errors = errors + settings.prior * space(few).square().mean((1, 2))
+                        distances = lpips.compute_distance(lpips.compute_units(network, visible), units)
+                    errors = errors + settings.perceptual * distances
+                errors = errors + settings.prior * space(some_codes).square().mean((1, 2))
                 if further:
                     errors = errors + further(drawn, rows)
                 errors.sum().backward()
@@ -173,7 +169,7 @@ def refined(
     return codes.detach()
 
 
-def picture_errors(made: Tensor, targets: Tensor, settings: RefinementSettings) -> Tensor:
+def compute_picture_errors(made: Tensor, targets: Tensor, settings: RefinementSettings) -> Tensor:
     """The weighted squared errors of pixels, and of means over squares, of each picture (N,)."""
     coarse = functional.avg_pool2d(made, COARSE) - functional.avg_pool2d(targets, COARSE)
     pixels = (made - targets).square().mean((1, 2, 3))
@@ -181,6 +177,6 @@ def picture_errors(made: Tensor, targets: Tensor, settings: RefinementSettings) 
 
 
 @cache
-def loss_network(device: torch.device) -> torch.nn.Module:
+def load_loss_network(device: torch.device) -> torch.nn.Module:
     """LPIPS on AlexNet, once in a process. Raises CheckpointError if AlexNet is not available."""
-    return lpips.perceptual(device, "backbones.inversion.refinement.perceptual")
+    return lpips.load_loss(device, "backbones.inversion.refinement.perceptual")

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from masquerade.backbones.inversion import InversionSettings, photographs
-from masquerade.backbones.inversion.inverter import Inverter, errors
+from masquerade.backbones.inversion.inverter import Inverter, compute_errors
 from masquerade.core import seeding
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import CheckpointError
@@ -18,7 +18,8 @@ from masquerade.networks import deterministic, dlib_models, lpips
 from masquerade.networks.inputs import device, to_pixels
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.training import checkpoints, precision
-from masquerade.training.optimizers import Optimizers, warmup_cosine_share, weigh_losses
+from masquerade.training.batches import mirror, to_images
+from masquerade.training.optimizers import Optimizers, compute_warmup_cosine, weigh_losses
 
 MEAN_OF = 10_000  # draws of W: Karras et al. 2019, appendix B
 OTHERS = 0.01  # share of the distances to reconstructions of other faces that count as reached
@@ -40,7 +41,7 @@ class MobileTask:
         self.params, self.inverter, self.generator, self.pictures = params, inverter, generator, pictures
         self.seed, self.device = seed, inverter.latent_avg.device
         inverter.encoder.start_from_imagenet()
-        w = draws_of_w(generator, seed)
+        w = draw_w(generator, seed)
         inverter.encoder.principal.measure(w)
         self.modules: dict[str, nn.Module] = {"inverter": inverter.train()}
         self.optimizers = {"inverter": Optimizers({"inverter": inverter}, params.learning_rate, (0.9, 0.99))}
@@ -49,68 +50,68 @@ class MobileTask:
         self.pairs = Pairs(generator, self.own.count, inverter.encoder.size, folder, seed)
         self.error = StyleErrors(generator, w)
         knob = "backbones.inversion.weights.lpips"
-        self.lpips = lpips.perceptual(self.device, knob) if params.weights.lpips else None
+        self.lpips = lpips.load_loss(self.device, knob) if params.weights.lpips else None
 
     def step(self, step: int) -> dict[str, float]:
         """One update. Returns the losses by name and their weighted sum, "total"."""
         params = self.params
         draw = seeding.make_generator(self.seed, "inversion", step)
-        images, known = self.pairs.batch(draw, self.own.batch)
+        images, true_codes = self.pairs.batch(draw, self.own.batch)
         with precision.use_bfloat16(self.device, params.mixed):
-            codes = self.inverter(photographs.worse(images, draw)).float()
-        values = {"codes": self.error(codes, known).mean()}
+            codes = self.inverter(photographs.degrade(images, draw)).float()
+        values = {"codes": self.error(codes, true_codes).mean()}
         # a step with pictures draws them, and takes much longer
         if (params.weights.pixels or params.weights.lpips) and step % self.own.pictures_every == 0:
             values |= self._picture_losses(draw)
         total = weigh_losses(values, params.loss_weights)
-        self.optimizers["inverter"].descend(total, warmup_cosine_share(step, params.steps), clip=1.0)
+        self.optimizers["inverter"].descend(total, compute_warmup_cosine(step, params.steps), clip=1.0)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
     def _picture_losses(self, draw: np.random.Generator) -> dict[str, Tensor]:
         rows = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images = self.pictures[rows].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1
-        turned = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
-        images = photographs.lit(torch.where(turned[:, None, None, None], images.flip(3), images), draw)
+        images = to_images(self.pictures[rows].to(self.device))
+        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
+        images = photographs.relight(mirror(images, mirrored), draw)
         side = self.inverter.encoder.size
         small = deterministic.average(images, (side, side))
         with precision.use_bfloat16(self.device, self.params.mixed):
-            codes = self.inverter(photographs.worse(small, draw)).float()
-            made = self.generator.synthesize(codes)
-            values = {"pixels": (made - images).square().mean()}
+            codes = self.inverter(photographs.degrade(small, draw)).float()
+            generated = self.generator.synthesize(codes)
+            values = {"pixels": (generated - images).square().mean()}
             if self.lpips is not None:
-                values["lpips"] = self.lpips(made, images).float().mean()
+                values["lpips"] = self.lpips(generated, images).float().mean()
         return values
 
 
-def draws_of_w(generator: MobileStyleGAN, seed: int) -> Tensor:
+def draw_w(generator: MobileStyleGAN, seed: int) -> Tensor:
     """Codes of random faces, (MEAN_OF, style)."""
     z = seeding.make_generator(seed, "principal").standard_normal((MEAN_OF, generator.style_width), dtype=np.float32)
     with torch.no_grad():
         return torch.cat([generator.map(part.to(device())) for part in torch.from_numpy(z).split(2000)])
 
 
-def limit_of(images: np.ndarray, drawn: np.ndarray) -> float:
-    """The error (`errors`) from which a face counts as not reached: that at which somebody else is drawn.
+def measure_limit(images: np.ndarray, drawn: np.ndarray) -> float:
+    """The error (`compute_errors`) from which a face counts as not reached: that at which somebody else is drawn.
 
     ``images`` and ``drawn``: faces of different people and their reconstructions, (N, 3, S, S). It is the quantile
     `OTHERS` of the errors between a face and the reconstructions of the others.
     """
-    others = [errors(images, np.roll(drawn, shift, axis=0)) for shift in range(1, len(images))]
+    others = [compute_errors(images, np.roll(drawn, shift, axis=0)) for shift in range(1, len(images))]
     return float(np.quantile(np.concatenate(others), OTHERS))
 
 
-def identity_distances(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def compute_identity_distances(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """The distance of dlib's descriptors of aligned faces and their reconstructions, (N,). No loss has it."""
-    vectors = [np.stack([_descriptor(picture) for picture in to_pixels(part, 256)]) for part in (images, drawn)]
+    vectors = [np.stack([_describe(picture) for picture in to_pixels(part, 256)]) for part in (images, drawn)]
     return np.linalg.norm(vectors[0] - vectors[1], axis=1)
 
 
-def _descriptor(picture: np.ndarray) -> np.ndarray:
+def _describe(picture: np.ndarray) -> np.ndarray:
     import dlib
 
     box = dlib.rectangle(*(round(edge * len(picture)) for edge in FACE_BOX))
-    chip = dlib.get_face_chip(picture, dlib_models.landmark_predictor()(picture, box), CHIP, PADDING)
-    return np.array(dlib_models.face_recognizer().compute_face_descriptor(chip))
+    chip = dlib.get_face_chip(picture, dlib_models.load_landmark_predictor()(picture, box), CHIP, PADDING)
+    return np.array(dlib_models.load_face_recognizer().compute_face_descriptor(chip))
 
 
 logger = logging.getLogger(__name__)
@@ -121,7 +122,7 @@ FARTHEST = 0.7  # of the way to the other face
 CHUNK = 200  # pictures in a file
 
 
-def drawn_codes(generator: MobileStyleGAN, draw: np.random.Generator, count: int) -> Tensor:
+def draw_codes(generator: MobileStyleGAN, draw: np.random.Generator, count: int) -> Tensor:
     """W+ (count, layers, style) of faces that do not exist. In three quarters the layers differ, as in photographs."""
     layers, device = generator.layers, generator.latent_avg.device
     psi = torch.from_numpy(draw.uniform(*PSI, (count, 1)).astype(np.float32)).to(device)
@@ -131,8 +132,8 @@ def drawn_codes(generator: MobileStyleGAN, draw: np.random.Generator, count: int
     between = (kind >= CROSSED) & (kind < CROSSED + MIXED)
     share = np.where(between, draw.uniform(0, FARTHEST, (count, layers)), crossed).astype(np.float32)
     with torch.no_grad():
-        own, other = (generator.latent_avg + psi * (generator.map(part) - generator.latent_avg) for part in z)
-    return own[:, None] + torch.from_numpy(share).to(device)[..., None] * (other - own)[:, None]
+        w, other_w = (generator.latent_avg + psi * (generator.map(part) - generator.latent_avg) for part in z)
+    return w[:, None] + torch.from_numpy(share).to(device)[..., None] * (other_w - w)[:, None]
 
 
 class Pairs:
@@ -159,16 +160,16 @@ class Pairs:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _chunk(self, start: int, count: int) -> tuple[Tensor, Tensor]:
-        codes = drawn_codes(self.generator, seeding.make_generator(self.seed, "pairs", start), count)
+        codes = draw_codes(self.generator, seeding.make_generator(self.seed, "pairs", start), count)
         file = self.folder / f"{start:06d}_{count}_{self.seed}_{self.side}.safetensors"
         try:
             return checkpoints.load_checkpoint(file)[0]["pairs"]["pictures"], codes.cpu()
         except CheckpointError:  # not drawn yet
             pictures = torch.cat([self._drawn(part) for part in codes.split(self.generator.at_once)])
             self.folder.mkdir(parents=True, exist_ok=True)
-            kept = nn.Module()
-            kept.register_buffer("pictures", pictures)
-            checkpoints.save_checkpoint(file, {"pairs": kept}, {})
+            module = nn.Module()
+            module.register_buffer("pictures", pictures)
+            checkpoints.save_checkpoint(file, {"pairs": module}, {})
             return pictures, codes.cpu()
 
     def _drawn(self, codes: Tensor) -> Tensor:
@@ -196,5 +197,6 @@ class StyleErrors:
 
     def __call__(self, codes: Tensor, known: Tensor) -> Tensor:
         """The error of each face, (N,)."""
-        errors = [((codes[:, layer] - known[:, layer]) @ own).square().sum(1) for layer, own in enumerate(self.maps)]
+        triples = zip(codes.unbind(1), known.unbind(1), self.maps, strict=True)
+        errors = [((code - true_code) @ maps).square().sum(1) for code, true_code, maps in triples]
         return torch.stack(errors, 1).mean(1)

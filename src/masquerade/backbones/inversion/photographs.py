@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from masquerade.networks import deterministic
+from masquerade.training.batches import build_maps
 
 BLUR = 1.3  # largest deviation of the blur, in pixels of the encoder's input
 GRAIN = 0.08  # largest deviation of the grain, in [-1, 1]
@@ -25,7 +26,7 @@ CHROMINANCE = ((17, 18, 24, 47), (18, 21, 26, 66), (24, 26, 56, 99), (47, 66, 99
 """Steps of quantization of JPEG at quality 50: ITU-T T.81, tables K.1 and K.2."""
 
 
-def worse(images: Tensor, draw: np.random.Generator) -> Tensor:
+def degrade(images: Tensor, draw: np.random.Generator) -> Tensor:
     """Pictures (N, 3, H, W) in [-1, 1] with the faults of photographs, each picture with its own.
 
     What the faults hide is still in the picture's code: blur, grain, compression, and a small shift, turn and zoom.
@@ -36,47 +37,45 @@ def worse(images: Tensor, draw: np.random.Generator) -> Tensor:
         """A strength for each picture; 0 for those without the fault."""
         return draw.uniform(least, most, count) * (draw.random(count) < SHARE)
 
-    moved_images = moved(images, some(SHIFT, -SHIFT), some(SHIFT, -SHIFT), some(TURN, -TURN), some(ZOOM, -ZOOM))
-    soft = blurred(moved_images, some(BLUR))
+    moved_images = move_images(images, some(SHIFT, -SHIFT), some(SHIFT, -SHIFT), some(TURN, -TURN), some(ZOOM, -ZOOM))
+    soft = blur(moved_images, some(BLUR))
     noise = torch.from_numpy(draw.standard_normal(tuple(images.shape), dtype=np.float32)).to(images)
-    grainy = (soft + noise * _each(some(GRAIN), images)).clamp(-1, 1)
-    compressed = jpeg(grainy, draw.uniform(*QUALITY, count))
-    return torch.where(_each((draw.random(count) < SHARE).astype(np.float64), images) > 0, compressed, grainy)
+    grainy = (soft + noise * _expand(some(GRAIN), images)).clamp(-1, 1)
+    compressed = compress(grainy, draw.uniform(*QUALITY, count))
+    return torch.where(_expand((draw.random(count) < SHARE).astype(np.float64), images) > 0, compressed, grainy)
 
 
-def lit(images: Tensor, draw: np.random.Generator) -> Tensor:
+def relight(images: Tensor, draw: np.random.Generator) -> Tensor:
     """Pictures (N, 3, H, W) in [-1, 1] in another light: a gamma, and a gain of each color.
 
     The light is part of what a code says, so a target must have it too.
     """
     count = len(images)
-    gamma = _each(np.exp(draw.uniform(-LIGHT, LIGHT, count)), images)
+    gamma = _expand(np.exp(draw.uniform(-LIGHT, LIGHT, count)), images)
     gain = torch.from_numpy(1 + draw.uniform(-COLOR, COLOR, (count, 3, 1, 1))).to(images)
     return (((images + 1) / 2).clamp(1e-4, 1) ** gamma * gain).clamp(0, 1) * 2 - 1
 
 
-def moved(images: Tensor, right: np.ndarray, down: np.ndarray, turn: np.ndarray, zoom: np.ndarray) -> Tensor:
+def move_images(images: Tensor, right: np.ndarray, down: np.ndarray, turn: np.ndarray, zoom: np.ndarray) -> Tensor:
     """Pictures moved by shares of their side, turned by degrees, and enlarged by a share; edges are mirrored."""
-    angle, scale = np.radians(turn), 1 / (1 + zoom)
-    cosine, sine = np.cos(angle) * scale, np.sin(angle) * scale
-    rows = np.stack([np.stack([cosine, -sine, -2 * right], 1), np.stack([sine, cosine, -2 * down], 1)], 1)
-    grid = functional.affine_grid(torch.from_numpy(rows).to(images), list(images.shape), align_corners=False)
+    maps = build_maps(np.radians(turn), 1 / (1 + zoom), -2 * np.stack([right, down], axis=1)).to(images)
+    grid = functional.affine_grid(maps, list(images.shape), align_corners=False)
     return functional.grid_sample(images, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
 
 
-def blurred(images: Tensor, deviations: np.ndarray) -> Tensor:
+def blur(images: Tensor, deviations: np.ndarray) -> Tensor:
     """Each picture after a Gaussian blur of its own deviation in pixels; 0: as it is."""
     count, channels, height = images.shape[:3]
     reach = math.ceil(2 * BLUR)
     places = torch.arange(-reach, reach + 1).to(images)
-    kernels = torch.exp(-0.5 * (places / _each(deviations, images).clamp(min=1e-2)[:, 0, 0]) ** 2)
+    kernels = torch.exp(-0.5 * (places / _expand(deviations, images).clamp(min=1e-2)[:, 0, 0]) ** 2)
     kernels = (kernels / kernels.sum(1, keepdim=True)).repeat_interleave(channels, 0)
     flat = deterministic.reflect(images, reach).view(1, count * channels, height + 2 * reach, -1)
     flat = functional.conv2d(flat, kernels[:, None, :, None], groups=count * channels)
     return functional.conv2d(flat, kernels[:, None, None, :], groups=count * channels).view(images.shape)
 
 
-def jpeg(images: Tensor, quality: np.ndarray) -> Tensor:
+def compress(images: Tensor, quality: np.ndarray) -> Tensor:
     """Pictures (N, 3, H, W) in [-1, 1], H and W multiples of 16, as JPEG of its own quality (1 to 100) shows each.
 
     Cosine transform of blocks of 8 x 8, quantization, colors at half the resolution (ITU-T T.81; scaling of the tables
@@ -88,13 +87,13 @@ def jpeg(images: Tensor, quality: np.ndarray) -> Tensor:
     coarse = torch.full((8, 8), 99.0)
     coarse[:4, :4] = torch.tensor(CHROMINANCE, dtype=torch.float32)
     table = torch.tensor(LUMINANCE, dtype=torch.float32).to(images)
-    light = _quantized(planes[:, :1] - 0.5, table, scale) + 0.5  # the standard subtracts 128
-    colors = _quantized(functional.avg_pool2d(planes[:, 1:], 2), coarse.to(images), scale)
+    light = _quantize(planes[:, :1] - 0.5, table, scale) + 0.5  # the standard subtracts 128
+    colors = _quantize(functional.avg_pool2d(planes[:, 1:], 2), coarse.to(images), scale)
     planes = torch.cat([light, functional.interpolate(colors, scale_factor=2, mode="nearest")], 1) / 127.5
     return torch.einsum("ij,njhw->nihw", torch.linalg.inv(matrix.cpu()).to(images), planes).clamp(-1, 1)
 
 
-def _quantized(planes: Tensor, table: Tensor, scale: np.ndarray) -> Tensor:
+def _quantize(planes: Tensor, table: Tensor, scale: np.ndarray) -> Tensor:
     """Planes (N, C, H, W) after the quantization of their blocks by ``table`` times the ``scale`` of each picture."""
     count, channels, height, width = planes.shape
     steps = (table * torch.from_numpy(scale).to(planes)[:, None, None]).round().clamp(1, 255)[:, None, None, None]
@@ -107,6 +106,6 @@ def _quantized(planes: Tensor, table: Tensor, scale: np.ndarray) -> Tensor:
     return blocks.transpose(3, 4).reshape(planes.shape)
 
 
-def _each(values: np.ndarray, images: Tensor) -> Tensor:
+def _expand(values: np.ndarray, images: Tensor) -> Tensor:
     """A number for each picture, as a tensor (N, 1, 1, 1)."""
     return torch.from_numpy(values).to(images)[:, None, None, None]

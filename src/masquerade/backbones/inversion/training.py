@@ -11,28 +11,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.backbones.generator import layouts
-from masquerade.backbones.generator.reconstruction import PixelWeights, differences, mirrored
-from masquerade.backbones.generator.sharpening import texture
-from masquerade.backbones.generator.training import linear_map, pictures_of
+from masquerade.backbones.generator.reconstruction import PixelWeights, compute_differences
+from masquerade.backbones.generator.sharpening import compute_texture
+from masquerade.backbones.generator.training import load_linear_map, read_pictures
 from masquerade.backbones.inversion import InversionSettings
-from masquerade.backbones.inversion.inverter import Inverter, build, errors, load, save, start_from
-from masquerade.backbones.inversion.mobile import MobileTask, identity_distances, limit_of
+from masquerade.backbones.inversion.inverter import Inverter, build, compute_errors, load, save, start_from
+from masquerade.backbones.inversion.mobile import MobileTask, compute_identity_distances, measure_limit
 from masquerade.core import fingerprints, seeding
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_uint8
 from masquerade.networks import inputs
-from masquerade.networks.lpips import perceptual
+from masquerade.networks.discriminators import compute_r1
+from masquerade.networks.lpips import load_loss
 from masquerade.networks.mobilenet_v2 import MobileNetFeatures
 from masquerade.networks.stylegan2 import Generator
 from masquerade.networks.w_space import CodeDiscriminator
 from masquerade.training import precision, weight_files
-from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.batches import mirror, to_images
+from masquerade.training.optimizers import Optimizers, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
-__all__ = ["convert_official", "load", "perceptual", "quality", "train"]
+__all__ = ["convert_official", "load", "quality", "train"]
 logger = logging.getLogger(__name__)
 
 R1, R1_EVERY = 10.0, 16  # weight and interval of the R1 penalty: Tov et al. 2021, appendix A
@@ -56,13 +58,14 @@ class InversionTask:
         self.optimizers = {"inverter": Optimizers({"inverter": inverter}, params.learning_rate, (0.9, 0.99), kernels)}
         self.discriminator = None
         if params.weights.adversarial:
-            own = params.code_discriminator
-            self.discriminator = CodeDiscriminator(generator.style_width, own.layers, own.equalized).to(self.device)
+            settings = params.code_discriminator
+            discriminator = CodeDiscriminator(generator.style_width, settings.layers, settings.equalized)
+            self.discriminator = discriminator.to(self.device)
             self.modules["discriminator"] = self.discriminator
             self.optimizers["discriminator"] = Optimizers(
-                {"discriminator": self.discriminator}, own.learning_rate, (own.betas[0], own.betas[1])
+                {"discriminator": self.discriminator}, settings.learning_rate, (settings.betas[0], settings.betas[1])
             )
-        self.lpips = perceptual(self.device, LPIPS_KNOB) if params.weights.lpips else None
+        self.lpips = load_loss(self.device, LPIPS_KNOB) if params.weights.lpips else None
 
     def stage(self, step: int) -> int:
         """Number of offsets that are trained at a step (progressive training; Tov et al. 2021, section 4.1.1)."""
@@ -76,44 +79,44 @@ class InversionTask:
         images, weights = self._images(draw)
         with precision.use_bfloat16(self.device, params.mixed):
             codes = self._encode(images, step).float()
-            made = self.generator.synthesize(codes).float()
-            values = self._picture_losses(made, images, weights)
+            generated = self.generator.synthesize(codes).float()
+            values = self._picture_losses(generated, images, weights)
             if params.kind == "e4e":
                 values["offsets"] = (codes[:, 1:] - codes[:, :1]).square().sum(2).mean(0).sum()
             real = self._sample_w(draw).float()
             if params.small_scale.codes:
                 with torch.no_grad():
-                    drawn = self.generator.synthesize(self.generator.broadcast(real)).float()
-                values["codes"] = (self._encode(drawn, step).float() - real[:, None]).square().mean()
+                    random_faces = self.generator.synthesize(self.generator.broadcast(real)).float()
+                values["codes"] = (self._encode(random_faces, step).float() - real[:, None]).square().mean()
         if self.discriminator is not None:
             values["adversarial"] = self._adversarial_loss(codes)
         total = weigh_losses(values, params.loss_weights)
-        self.optimizers["inverter"].descend(total, cooldown_share(step, params.steps, COOLDOWN))
+        self.optimizers["inverter"].descend(total, compute_cooldown(step, params.steps, COOLDOWN))
         if self.discriminator is not None:
             values["discriminator"] = self._update_discriminator(codes.detach(), real, step)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
     def _picture_losses(self, made: Tensor, images: Tensor, weights: Tensor) -> dict[str, Tensor]:
         """The losses that compare pictures, of those that have a weight."""
-        own = self.params.loss_weights
+        loss_weights = self.params.loss_weights
         values = {"pixels": (made - images).square().mean()}
-        if own.identity:
+        if loss_weights.identity:
             values["identity"] = 1 - (self.identity(made).float() * self.identity(images).float()).sum(1).mean()
         if self.lpips is not None:
             values["lpips"] = self.lpips(made, images).mean()
-        if own.absolute or own.edges:
-            values["absolute"], values["edges"] = differences(made, images, weights)
-        if own.texture:
-            values["texture"] = ((texture(made) - texture(images)).abs() * weights).mean()
+        if loss_weights.absolute or loss_weights.edges:
+            values["absolute"], values["edges"] = compute_differences(made, images, weights)
+        if loss_weights.texture:
+            values["texture"] = ((compute_texture(made) - compute_texture(images)).abs() * weights).mean()
         return values
 
     def _images(self, draw: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Pictures of a batch, half of them mirrored, and the weights of their pixels."""
-        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images = self.pictures[chosen].to(self.device).permute(0, 3, 1, 2).float() / 127.5 - 1.0
-        weights = self.weights.of(chosen).to(self.device)
-        turned = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
-        return mirrored(images, turned), mirrored(weights, turned)
+        rows = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
+        images = to_images(self.pictures[rows].to(self.device))
+        weights = self.weights.of(rows).to(self.device)
+        mirrored = torch.from_numpy(draw.random(len(images)) < 0.5).to(self.device)
+        return mirror(images, mirrored), mirror(weights, mirrored)
 
     def _encode(self, images: Tensor, step: int) -> Tensor:
         return self.inverter(images, self.stage(step) if self.params.kind == "e4e" else None)
@@ -137,8 +140,7 @@ class InversionTask:
         logits = self.discriminator(real)
         loss = functional.softplus(self.discriminator(codes.flatten(0, 1))).mean() + functional.softplus(-logits).mean()
         if step % R1_EVERY == 0:
-            slope = torch.autograd.grad(logits.sum(), real, create_graph=True)[0]
-            loss = loss + R1 / 2 * R1_EVERY * slope.square().sum(1).mean()
+            loss = loss + R1 / 2 * R1_EVERY * compute_r1(logits, real)
         self.optimizers["discriminator"].descend(loss, 1.0)
         return loss.detach()
 
@@ -147,13 +149,13 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
     """Train on the job's people, and for the kind ``mobile`` on drawn pairs, and write the checkpoint."""
     training = Training(job, params, "inversion")
     training.start()
-    generator, identity = (loaded(name, job.backbones) for name in ("generator", "identity"))
+    generator, identity = (load_backbone(name, job.backbones) for name in ("generator", "identity"))
     archive = training.archive
     mean = generator.latent_avg.expand(generator.layers, -1).contiguous()
-    linear = linear_map(job.backbones["generator"]) if params.small_scale.linear else None
+    linear = load_linear_map(job.backbones["generator"]) if params.small_scale.linear else None
     metadata = params.model_dump() | {"linear": params.small_scale.linear, "limit": None}
     inverter = inputs.place(build(metadata, training.hash_backbones("generator")["generator"], mean, linear))
-    pictures = pictures_of(archive, job.people, generator.size)
+    pictures = read_pictures(archive, job.people, generator.size)
     task: Any
     if params.kind == "mobile":
         task = MobileTask(params, inverter, generator, pictures, job.state, training.seed)
@@ -167,34 +169,34 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
 
     def sample() -> np.ndarray:
         inverter.eval()
-        picture = samples(inverter, generator, unseen)
+        picture = draw_samples(inverter, generator, unseen)
         inverter.train()
         return picture
 
     training.fit(task, params.steps, sample)
     if params.kind == "mobile":
-        faces = archive.load(rows=measured_rows(archive)).images
-        inverter.eval().limit = limit_of(faces, reconstruct(inverter, generator, faces))
+        faces = archive.load(rows=select_measured(archive)).images
+        inverter.eval().limit = measure_limit(faces, reconstruct(inverter, generator, faces))
         task.pairs.discard()
     save(job.checkpoint, inverter, params)
 
 
-def measured_rows(archive: FaceArchive) -> pd.DataFrame:
+def select_measured(archive: FaceArchive) -> pd.DataFrame:
     """The first picture of each of at most `LIMIT_ON` people of the validation split."""
     return archive.select("validation").drop_duplicates("identity").iloc[:LIMIT_ON]
 
 
 def convert_official(params: InversionSettings, published: Path, job: TrainingJob) -> None:
     """Write the checkpoint from a published file. Raises CheckpointError if it or its generator does not fit."""
-    encoder, decoder, mean = layouts.encoder(weight_files.read(published), published)
-    generator = loaded("generator", job.backbones)
+    encoder, decoder, mean = layouts.read_encoder(weight_files.read(published), published)
+    generator = load_backbone("generator", job.backbones)
     if mean.shape != (generator.layers, generator.style_width):
         raise CheckpointError(
             f"{published} is for a generator with {len(mean)} style layers; {job.backbones['generator']} has "
             f"{generator.layers} (a generator of S pixels has 2 log2(S) - 2). Adopt the generator that belongs to it."
         )
-    own = generator.state_dict()
-    altered = [name for name, value in decoder.items() if name not in own or not torch.equal(own[name], value)]
+    state = generator.state_dict()
+    altered = [name for name, value in decoder.items() if name not in state or not torch.equal(state[name], value)]
     if altered:
         raise CheckpointError(
             f"{published} was trained with another generator than {job.backbones['generator']}: {len(altered)} tensors "
@@ -218,7 +220,7 @@ def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray, re
     return inputs.apply_in_batches(made, generator.at_once, images).numpy()
 
 
-def samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
+def draw_samples(inverter: Inverter, generator: Generator, images: np.ndarray) -> np.ndarray:
     """Faces above their reconstructions by the encoder alone, uint8 (2 size, N size, 3)."""
     rows = [to_uint8(part) for part in (images, reconstruct(inverter, generator, images, refined=False))]
     return np.concatenate([np.concatenate(list(row), axis=1) for row in rows], axis=0)
@@ -230,12 +232,12 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
     For the kind ``mobile`` also ``lpips``, ``dlib`` (distance; no loss has it) and ``reached``, the share of faces that
     the inversion reaches, all on one picture of each of at most `LIMIT_ON` people, because a refinement takes seconds.
     """
-    generator, identity = (loaded(name, job.backbones) for name in ("generator", "identity"))
+    generator, identity = (load_backbone(name, job.backbones) for name in ("generator", "identity"))
     network = MobileNetFeatures(min(max(generator.size, 64), 224))
     figures: dict[str, list[np.ndarray]] = defaultdict(list)
     archive = FaceArchive(job.faces)
     mobile = inverter.limit is not None
-    rows = measured_rows(archive) if mobile else archive.select("validation")
+    rows = select_measured(archive) if mobile else archive.select("validation")
     for faces in archive.batches(32, rows=rows):
         made = reconstruct(inverter, generator, faces.images)
         vectors = [inputs.apply_in_batches(identity, len(part), part) for part in (made, faces.images)]
@@ -243,7 +245,7 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
         figures["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
         figures["perceptual"].append(network.measure(made, faces.images)["perceptual"])
         if mobile:
-            figures["lpips"].append(errors(faces.images, made))
-            figures["dlib"].append(identity_distances(faces.images, made))
+            figures["lpips"].append(compute_errors(faces.images, made))
+            figures["dlib"].append(compute_identity_distances(faces.images, made))
             figures["reached"].append(inverter.reaches(faces.images, made))
     return {name: float(np.concatenate(values).mean()) for name, values in figures.items()}

@@ -1,19 +1,21 @@
 """The landmark network: from pictures to points, its training, and its quality."""
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.backbones._views import DenseTask, Views, resized
+from masquerade.backbones._views import Views
 from masquerade.backbones.landmarks import LandmarksSettings
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces
+from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, place
-from masquerade.networks.landmark_net import LandmarkNet, wing_loss
+from masquerade.training.batches import BatchTask
 from masquerade.training.checkpoints import Saved
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
@@ -27,7 +29,7 @@ GOOD = 8.0
 """Percent of that distance; a larger error counts as a failure."""
 
 
-def mirrored_points_order() -> Tensor:
+def order_mirrored_points() -> Tensor:
     """int64 (68,): for each point of a mirrored picture, its number in the picture, in iBUG order."""
     runs = [
         range(16, -1, -1), range(26, 16, -1), range(27, 31), range(35, 30, -1),  # outline, brows, bridge, nostrils
@@ -35,6 +37,55 @@ def mirrored_points_order() -> Tensor:
         range(54, 47, -1), range(59, 54, -1), range(64, 59, -1), range(67, 64, -1),  # outer lips, inner lips
     ]  # fmt: skip
     return torch.tensor([point for run in runs for point in run])
+
+
+WIDTHS = (32, 64, 128, 256, 512)
+"""Channels of the five convolutions of CNN-6."""
+
+
+class LandmarkNet(nn.Module):
+    """Images (N, 3, size, size) in [-1, 1] -> points (N, points, 2): x, y as shares of the picture's side.
+
+    CNN-6 (Feng et al. 2018, section 3): 3 x 3 convolutions, each followed by ReLU and 2 x 2 max pooling, one hidden
+    layer, and the coordinates. Unlike a heat map, a coordinate has a gradient at every position.
+    """
+
+    def __init__(self, points: int = 68, size: int = 64, widths: Sequence[int] = WIDTHS, hidden: int = 1024):
+        super().__init__()
+        side = size // 2 ** len(widths)
+        if side < 1:
+            raise ValueError(f"size is {size}; {len(widths)} halvings need at least {2 ** len(widths)} pixels.")
+        layers = []
+        for inputs, outputs in zip((3, *widths[:-1]), widths, strict=True):
+            layers += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+        self.features = nn.Sequential(*layers)
+        self.hidden = nn.Sequential(nn.Flatten(), nn.Linear(widths[-1] * side * side, hidden), nn.ReLU())
+        self.places = nn.Linear(hidden, 2 * points)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d | nn.Linear):
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+                assert module.bias is not None
+                nn.init.zeros_(module.bias)
+
+    def start_at(self, shape: Tensor) -> None:
+        """Initialize the output as the mean ``shape`` (points, 2), in shares of the side."""
+        with torch.no_grad():
+            self.places.weight.mul_(0.01)
+            self.places.bias.copy_(shape.flatten())
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.places(self.hidden(self.features(images))).unflatten(1, (-1, 2))
+
+
+def compute_wing_loss(predicted: Tensor, true: Tensor, w: float, epsilon: float) -> Tensor:
+    """Mean of Wing(x) over all coordinates, x = predicted - true in pixels (Feng et al. 2018, Eq. 5).
+
+    Below ``w`` pixels a logarithm, with the slope w / epsilon at 0, and a straight line above: small and medium errors
+    have more weight than with L1.
+    """
+    x = (predicted - true).abs()
+    c = w - w * math.log(1 + w / epsilon)  # joins both parts at |x| = w
+    return torch.where(x < w, w * torch.log1p(x / epsilon), x - c).mean()
 
 
 class Landmarker(nn.Module):
@@ -45,7 +96,7 @@ class Landmarker(nn.Module):
         self.network, self.input_size = network, input_size
 
     def forward(self, images: Tensor) -> Tensor:
-        shares = self.network(resized(images, (self.input_size, self.input_size)))
+        shares = self.network(deterministic.resize(images, (self.input_size, self.input_size)))
         return to_pixels(shares, tuple(images.shape[-2:]))
 
 
@@ -59,20 +110,24 @@ def to_shares(points: Tensor, size: tuple[int, ...]) -> Tensor:
     return (points + 0.5) / points.new_tensor([size[1], size[0]])
 
 
-class LandmarksTask(DenseTask):
+class LandmarksTask(BatchTask):
     """The Wing loss of the points, in pixels of the network's input (Feng et al. 2018, Eq. 5)."""
+
+    stream = "views"
 
     def __init__(
         self, landmarker: Landmarker, params: LandmarksSettings, pictures: np.ndarray, points: np.ndarray, seed: int
     ):
-        super().__init__(landmarker.network, params, pictures, points, seed)
-        self.landmarker, self.partner = landmarker, mirrored_points_order()
+        super().__init__({"network": landmarker.network}, params, pictures, points, seed)
+        self.landmarker, self.partner = landmarker, order_mirrored_points()
 
-    def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        size, side = tuple(pictures.shape[1:3]), self.landmarker.input_size
+    def losses(self, draw: np.random.Generator, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        views, size, side = Views.sampled(draw, len(pictures)), pictures.shape[1:3], self.landmarker.input_size
         true = to_shares(views.points(targets, size, self.partner), size).to(self.device)
-        predicted = self.network(resized(views.images(pictures).to(self.device), (side, side)))
-        return {"loss": wing_loss(predicted * side, true * side, self.params.wing_width, self.params.wing_epsilon)}
+        predicted = self.landmarker.network(deterministic.resize(views.images(pictures).to(self.device), (side, side)))
+        return {
+            "loss": compute_wing_loss(predicted * side, true * side, self.params.wing_width, self.params.wing_epsilon)
+        }
 
 
 def train(params: LandmarksSettings, job: TrainingJob) -> None:
@@ -81,7 +136,7 @@ def train(params: LandmarksSettings, job: TrainingJob) -> None:
     archive = training.archive
     rows = archive.select(job.people)
     pictures = archive.pictures(rows)
-    points = known_points(Faces(pictures, rows), job.faces)
+    points = read_points(Faces(pictures, rows), job.faces)
     logger.info("training on %d pictures", len(pictures))
     training.start()
     metadata = {"input_size": params.input_size, "widths": params.widths, "hidden": params.hidden}
@@ -89,10 +144,10 @@ def train(params: LandmarksSettings, job: TrainingJob) -> None:
     landmarker.network.start_at(to_shares(torch.from_numpy(points.mean(0)), pictures.shape[1:3]))
     task = LandmarksTask(place(landmarker), params, pictures, points, training.seed)
     training.fit(task, params.steps)
-    training.save({"network": task.network}, metadata)
+    training.save(task.modules, metadata)
 
 
-def known_points(faces: Faces, archive: Path) -> np.ndarray:
+def read_points(faces: Faces, archive: Path) -> np.ndarray:
     """The landmarks, float32 (N, 68, 2). Raises ParameterError if a face of the archive has none."""
     points = faces.landmarks
     unknown = int(np.isnan(points).any(axis=(1, 2)).sum())
@@ -120,22 +175,22 @@ def load(checkpoint: Path) -> Landmarker:
 
 
 def quality(landmarker: Landmarker, job: TrainingJob) -> dict[str, float]:
-    """`accuracy` on the validation split."""
+    """`measure_accuracy` on the validation split."""
     predicted, true = [], []
     for faces in FaceArchive(job.faces).batches(64, part="validation"):
         predicted.append(apply_in_batches(landmarker, len(faces), faces.images).numpy())
-        true.append(known_points(faces, job.faces))
-    return accuracy(np.concatenate(predicted), np.concatenate(true))
+        true.append(read_points(faces, job.faces))
+    return measure_accuracy(np.concatenate(predicted), np.concatenate(true))
 
 
-def normalized_mean_error(predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
+def compute_normalized_error(predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
     """Percent (N,): mean error of the points (N, 68, 2) over the distance of the true outer eye corners (300-W)."""
     left, right = EYE_CORNERS
     unit = np.linalg.norm(true[:, left] - true[:, right], axis=-1)
     return 100 * np.linalg.norm(predicted - true, axis=-1).mean(1) / unit
 
 
-def accuracy(predicted: np.ndarray, true: np.ndarray) -> dict[str, float]:
-    """``nme``: mean of `normalized_mean_error`, smaller is better; ``share_below_8``: share of faces below 8 %."""
-    errors = normalized_mean_error(predicted, true)
+def measure_accuracy(predicted: np.ndarray, true: np.ndarray) -> dict[str, float]:
+    """``nme``: mean of `compute_normalized_error`, smaller is better; ``share_below_8``: share of faces below 8 %."""
+    errors = compute_normalized_error(predicted, true)
     return {"nme": float(errors.mean()), "share_below_8": float((errors < GOOD).mean()), "pictures": float(len(errors))}

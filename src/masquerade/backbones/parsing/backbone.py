@@ -1,11 +1,9 @@
 """The face parser: it gives each pixel a class. iFADIT preserves the background and compares faces with it."""
 
-from pathlib import Path
 from types import ModuleType
 
 from masquerade.backbones import TrainedBackbone
 from masquerade.backbones.parsing import ParsingSettings
-from masquerade.training.settings import TrainingJob
 
 
 class Parsing(TrainedBackbone):
@@ -28,9 +26,6 @@ class Parsing(TrainedBackbone):
         from masquerade.backbones.parsing import training
 
         return training
-
-    def convert_official(self, published: Path, job: TrainingJob) -> None:
-        self.training().convert_official(self.params, published, job)
 
     def floors(self) -> dict[str, float]:
         return {"miou": self.params.floor_miou, "pixel_accuracy": self.params.floor_accuracy}

@@ -11,14 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones._views import DenseTask, Views, resized
+from masquerade.backbones._views import Views
 from masquerade.backbones.parsing import ParsingSettings
 from masquerade.core.annotations import CLASSES, FACE
 from masquerade.core.errors import ArchiveError
 from masquerade.core.images import FaceArchive
+from masquerade.networks import deterministic
 from masquerade.networks.bisenet import BiSeNet
 from masquerade.networks.inputs import IMAGENET_MEAN, IMAGENET_STD, apply_in_batches, place
 from masquerade.training import checkpoints, weight_files
+from masquerade.training.batches import BatchTask
 from masquerade.training.checkpoints import Saved
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
@@ -26,7 +28,7 @@ from masquerade.training.training import Training
 logger = logging.getLogger(__name__)
 
 
-def mirrored_classes() -> Tensor:
+def map_mirrored_classes() -> Tensor:
     """int64 (19,): label -> its label in a mirrored picture. l_lip is the lower lip and has no side."""
     sides = {"l_brow": "r_brow", "l_eye": "r_eye", "l_ear": "r_ear"}
     other = sides | {right: left for left, right in sides.items()}
@@ -47,11 +49,11 @@ class Parser(nn.Module):
 
     def prepared(self, images: Tensor) -> Tensor:
         """The network's input: pictures at its size, in [0, 1] and normalized."""
-        images = resized(images, (self.input_size, self.input_size))
+        images = deterministic.resize(images, (self.input_size, self.input_size))
         return ((images + 1) / 2 - self.mean) / self.std
 
     def forward(self, images: Tensor) -> Tensor:
-        return resized(self.network.answer(self.prepared(images)), tuple(images.shape[-2:]))
+        return deterministic.resize(self.network.answer(self.prepared(images)), tuple(images.shape[-2:]))
 
     def labels(self, images: Tensor) -> Tensor:
         """The most probable labels, uint8 (N, H, W), as in the masks of an archive."""
@@ -64,7 +66,7 @@ class Parser(nn.Module):
         return self(images).softmax(1)[:, inside].sum(1, keepdim=True)
 
 
-def hard_cross_entropy(
+def compute_hard_cross_entropy(
     logits: Tensor, labels: Tensor, probability: float, share: float, weight: Tensor | None = None
 ) -> Tensor:
     """Mean cross-entropy of the hard pixels, whose true class has a lower probability than ``probability``.
@@ -79,17 +81,20 @@ def hard_cross_entropy(
     return (hard if hard.numel() > least else losses.topk(max(least, 1)).values).mean()
 
 
-class ParsingTask(DenseTask):
+class ParsingTask(BatchTask):
     """Yu et al. 2018, Eq. 2: the loss of the output plus the losses of the two heads of the context path."""
 
+    stream = "views"
+
     def __init__(self, parser: Parser, params: ParsingSettings, pictures: np.ndarray, masks: np.ndarray, seed: int):
-        super().__init__(parser.network, params, pictures, masks, seed)
-        self.parser, self.partner = parser, mirrored_classes()
+        super().__init__({"network": parser.network}, params, pictures, masks, seed)
+        self.parser, self.partner = parser, map_mirrored_classes()
         shares = np.bincount(masks.ravel(), minlength=len(CLASSES)) / masks.size
         weight = np.maximum(shares, 1e-3) ** -params.small_scale.balance
         self.weight = torch.from_numpy(weight / (weight * shares).sum()).float().to(self.device)
 
-    def losses(self, views: Views, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def losses(self, draw: np.random.Generator, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        views = Views.sampled(draw, len(pictures))
         images = self.parser.prepared(views.images(pictures).to(self.device))
         masks = views.masks(targets, self.partner)
         if masks.shape[-2:] != images.shape[-2:]:
@@ -97,12 +102,14 @@ class ParsingTask(DenseTask):
         masks = masks.to(self.device)
         if self.params.auxiliary == 0:
             return {"loss": self._loss(self.parser.network.answer(images), masks)}
-        answer, *others = (self._loss(logits, masks) for logits in self.network(images))
+        answer, *others = (self._loss(logits, masks) for logits in self.parser.network(images))
         loss = answer + self.params.auxiliary * sum(others)
         return {"loss": loss, "answer": answer, "auxiliary": cast("Tensor", sum(others))}
 
     def _loss(self, logits: Tensor, masks: Tensor) -> Tensor:
-        return hard_cross_entropy(logits, masks, self.params.ohem_probability, self.params.ohem_share, self.weight)
+        return compute_hard_cross_entropy(
+            logits, masks, self.params.ohem_probability, self.params.ohem_share, self.weight
+        )
 
 
 def train(params: ParsingSettings, job: TrainingJob) -> None:
@@ -110,13 +117,13 @@ def train(params: ParsingSettings, job: TrainingJob) -> None:
     training = Training(job, params, "parsing")
     archive = training.archive
     rows = archive.select(job.people)
-    pictures, masks = archive.pictures(rows), known_masks(archive, rows)
+    pictures, masks = archive.pictures(rows), read_masks(archive, rows)
     logger.info("training on %d pictures", len(pictures))
     training.start()
-    metadata = architecture(params)
+    metadata = describe_architecture(params)
     task = ParsingTask(place(build(metadata)), params, pictures, masks, training.seed)
     training.fit(task, params.steps)
-    training.save({"network": task.network}, metadata)
+    training.save(task.modules, metadata)
 
 
 def convert_official(params: ParsingSettings, published: Path, job: TrainingJob) -> None:
@@ -124,12 +131,12 @@ def convert_official(params: ParsingSettings, published: Path, job: TrainingJob)
 
     Raises CheckpointError naming tensors that are missing, left over, of another shape, or with NaN or infinity.
     """
-    parser = build(architecture(params))
+    parser = build(describe_architecture(params))
     weight_files.load_file(parser.network, published)
-    checkpoints.save_checkpoint(job.checkpoint, {"network": parser.network}, architecture(params))
+    checkpoints.save_checkpoint(job.checkpoint, {"network": parser.network}, describe_architecture(params))
 
 
-def known_masks(archive: FaceArchive, rows) -> np.ndarray:
+def read_masks(archive: FaceArchive, rows) -> np.ndarray:
     """The masks, uint8 (N, H, W). Raises ArchiveError if a face of the archive has none."""
     try:
         return archive.masks(rows)
@@ -140,7 +147,7 @@ def known_masks(archive: FaceArchive, rows) -> np.ndarray:
         ) from error
 
 
-def architecture(params: ParsingSettings) -> dict:
+def describe_architecture(params: ParsingSettings) -> dict:
     """The metadata of a checkpoint: the size of the network and the normalization of its input."""
     metadata = {"width": params.width, "stride": params.stride, "input_size": params.input_size}
     return {**metadata, "mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}  # as the published weights expect
@@ -161,34 +168,34 @@ def load(checkpoint: Path) -> Parser:
 
 
 def quality(parser: Parser, job: TrainingJob) -> dict[str, float]:
-    """`agreement` with the masks of the validation split, at the size of the pictures."""
+    """`measure_agreement` with the masks of the validation split, at the size of the pictures."""
     archive = FaceArchive(job.faces)
     counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
     pictures = 0
     for faces in archive.batches(32, part="validation"):
         predicted = apply_in_batches(parser.labels, len(faces), faces.images).numpy()
-        counts += confusion(known_masks(archive, faces.index), predicted)
+        counts += count_confusion(read_masks(archive, faces.index), predicted)
         pictures += len(faces)
-    return agreement(counts) | {"pictures": float(pictures)}
+    return measure_agreement(counts) | {"pictures": float(pictures)}
 
 
-def confusion(true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+def count_confusion(true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """int64 (19, 19): number of pixels by true class (rows) and predicted class (columns)."""
     pairs = true.astype(np.int64).ravel() * len(CLASSES) + predicted.ravel()
     return np.bincount(pairs, minlength=len(CLASSES) ** 2).reshape(len(CLASSES), len(CLASSES))
 
 
-def agreement(counts: np.ndarray) -> dict[str, float]:
-    """Of a `confusion`: ``miou``, ``pixel_accuracy``, ``iou.face`` and ``iou.<class>`` of the classes that occur.
+def measure_agreement(counts: np.ndarray) -> dict[str, float]:
+    """Of a `count_confusion`: ``miou``, ``pixel_accuracy``, ``iou.face`` and ``iou.<class>`` of the classes that occur.
 
     IoU of a class: number of pixels with that class in truth and prediction, over the number with it in either one.
     ``miou`` is the mean over the classes that occur in the truth. ``iou.face``: of the face region as a whole (`FACE`).
     """
-    both = counts.diagonal()
-    union = counts.sum(0) + counts.sum(1) - both
+    correct = counts.diagonal()
+    union = counts.sum(0) + counts.sum(1) - correct
     present = counts.sum(1) > 0
-    each = {f"iou.{name}": float(both[k] / union[k]) for k, name in enumerate(CLASSES) if present[k]}
+    each = {f"iou.{name}": float(correct[k] / union[k]) for k, name in enumerate(CLASSES) if present[k]}
     inside = np.isin(CLASSES, FACE)
     face = counts[inside][:, inside].sum() / (counts.sum() - counts[~inside][:, ~inside].sum())
-    figures = {"miou": float(np.mean(list(each.values()))), "pixel_accuracy": float(both.sum() / counts.sum())}
+    figures = {"miou": float(np.mean(list(each.values()))), "pixel_accuracy": float(correct.sum() / counts.sum())}
     return figures | {"iou.face": float(face), **each}

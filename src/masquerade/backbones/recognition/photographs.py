@@ -16,11 +16,10 @@ from torch.nn import functional
 
 from masquerade.backbones.recognition import PhotographSettings, RecognitionSettings, training
 from masquerade.backbones.recognition.training import CROP
-from masquerade.core import seeding
 from masquerade.core.images import to_float, to_uint8
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer, Trunk
 from masquerade.networks.ir_se import compute_margin_logits
-from masquerade.training.optimizers import AdamOptions, Optimizers, warmup_cosine_share
+from masquerade.training.batches import BatchTask, build_maps, to_images
 from masquerade.training.settings import TrainingJob
 
 TURN, ZOOM, SHIFT = 8.0, 0.08, 0.05
@@ -37,12 +36,14 @@ EDGE = 0.12
 """Width of the oval's soft edge, as a share of its axes."""
 
 
-class PhotographTask:
+class PhotographTask(BatchTask):
     """ArcFace (Deng et al. 2019, Eq. 3) in which two augmented pictures of a person are each other's class center.
 
     The classes of a step are the people of its batch. Centers that are learned start at random, and a short training
     spends its steps on them.
     """
+
+    stream = "photographs"
 
     def __init__(
         self,
@@ -53,74 +54,68 @@ class PhotographTask:
         labels: np.ndarray,
         seed: int,
     ):
-        self.settings, self.recognizer, self.params, self.seed = settings, recognizer, params, seed
-        self.pictures = torch.from_numpy(pictures)
+        self.settings, self.recognizer = settings, recognizer
         self.rows = [np.flatnonzero(labels == person) for person in range(labels.max() + 1)]
-        self.device = next(recognizer.parameters()).device
         blocks: Any = recognizer.network.get_submodule("blocks")
         blocks[: settings.frozen].requires_grad_(False)
-        self.modules = {"recognizer": recognizer.train()}
-        rates = params.learning_rate, params.small_scale.kernel_rate
-        adam = AdamOptions(decay=params.weight_decay)
-        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, training.BETAS, adam=adam)}
+        super().__init__({"recognizer": recognizer}, params, pictures, labels, seed)
 
-    def step(self, step: int) -> dict[str, float]:
-        """One update. Returns the loss and other curves."""
-        share = warmup_cosine_share(step, self.params.steps)
-        draw = seeding.make_generator(self.seed, "photographs", step)
+    def draw_rows(self, draw: np.random.Generator) -> np.ndarray:
+        """Two pictures of each of some people: first one of each, then the others in the same order."""
         people = draw.choice(len(self.rows), min(self.params.batch // 2, len(self.rows)), replace=False)
         pairs = np.stack([draw.choice(self.rows[person], 2, replace=len(self.rows[person]) < 2) for person in people])
-        views = augmented(self.pictures[pairs.T.ravel()], draw, self.recognizer.input_size, self.settings)
+        return pairs.T.ravel()
+
+    def losses(self, draw: np.random.Generator, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        views = augment(pictures, draw, self.recognizer.input_size, self.settings)
         vectors = self.recognizer.network(views.to(self.device, memory_format=torch.channels_last))
         first, second = functional.normalize(vectors).chunk(2)
-        cosine, labels = first @ second.T, torch.arange(len(people), device=self.device)
+        cosine = first @ second.T  # (people, people)
+        labels = torch.arange(len(cosine), device=self.device)
         logits = compute_margin_logits(
             torch.cat([cosine, cosine.T]), labels.repeat(2), self.params.scale, self.params.margin
         )
         loss = functional.cross_entropy(logits, labels.repeat(2))
-        self.optimizers["all"].descend(loss, share)
-        right = (cosine.argmax(1) == labels).float().mean()
-        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
+        return {"loss": loss, "accuracy": (cosine.argmax(1) == labels).float().mean()}
 
 
 def train(name: str, trunk: Trunk, settings: PhotographSettings, params: RecognitionSettings, job: TrainingJob) -> None:
     """Train on the job's people and write the checkpoint. ``name`` is part of the seed."""
     metadata = {"network": trunk, "crop": CROP._asdict()}
-    training.train(name, started, params, job, metadata, partial(PhotographTask, settings))
+    training.train(name, build_started, params, job, metadata, partial(PhotographTask, settings))
 
 
-def started(metadata: Mapping[str, Any]) -> ImageNetRecognizer:
+def build_started(metadata: Mapping[str, Any]) -> ImageNetRecognizer:
     """The network with ImageNet's weights, in the order of memory in which depthwise convolutions are quick."""
     network = ImageNetRecognizer(metadata["network"], metadata["input_size"])
     network.start_from_imagenet()
     return network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
-def augmented(pictures: Tensor, draw: np.random.Generator, side: int, settings: PhotographSettings) -> Tensor:
+def augment(pictures: Tensor, draw: np.random.Generator, side: int, settings: PhotographSettings) -> Tensor:
     """uint8 (N, S, S, 3) of aligned faces -> their augmented crops, float (N, 3, side, side) in [-1, 1]."""
-    images = _crops(pictures, draw, side)
-    images = _surroundings(images, draw, settings)
-    images = _light(images, draw)
-    return torch.from_numpy(np.stack([_as_photograph(image, draw) for image in images.numpy()]))
+    images = _crop(pictures, draw, side)
+    images = _change_surroundings(images, draw, settings)
+    images = _change_light(images, draw)
+    return torch.from_numpy(np.stack([_degrade(image, draw) for image in images.numpy()]))
 
 
-def _crops(pictures: Tensor, draw: np.random.Generator, side: int) -> Tensor:
+def _crop(pictures: Tensor, draw: np.random.Generator, side: int) -> Tensor:
     """Mirrored or not, turned, scaled and shifted crops."""
     count = len(pictures)
-    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
+    images = to_images(pictures)
     middle = np.array([CROP.left + CROP.right, CROP.top + CROP.bottom]) / CROP.of - 1
     half = (CROP.right - CROP.left) / CROP.of
     turn = np.radians(draw.uniform(-TURN, TURN, count))
     scale = half * (1 + draw.uniform(-ZOOM, ZOOM, count))
     place = middle + 2 * half * draw.uniform(-SHIFT, SHIFT, (count, 2))
     mirror = np.where(draw.random(count) < 0.5, -1.0, 1.0)
-    c, s = scale * np.cos(turn), scale * np.sin(turn)
-    maps = np.stack([np.stack([c * mirror, -s, place[:, 0]], 1), np.stack([s * mirror, c, place[:, 1]], 1)], 1)
-    grid = functional.affine_grid(torch.from_numpy(maps).float(), [count, 3, side, side], align_corners=False)
+    maps = build_maps(turn, scale, place, mirror)
+    grid = functional.affine_grid(maps, [count, 3, side, side], align_corners=False)
     return functional.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
 
 
-def _surroundings(images: Tensor, draw: np.random.Generator, settings: PhotographSettings) -> Tensor:
+def _change_surroundings(images: Tensor, draw: np.random.Generator, settings: PhotographSettings) -> Tensor:
     """Exchange what lies outside of the face with that of another picture, or erase it."""
     count, _, side, _ = images.shape
     rows, columns = torch.meshgrid(*(torch.linspace(-1, 1, side),) * 2, indexing="ij")
@@ -128,16 +123,16 @@ def _surroundings(images: Tensor, draw: np.random.Generator, settings: Photograp
     axes = torch.from_numpy(np.array(FACE[2:]) * draw.uniform(0.9, 1.15, (count, 2))).float()[..., None, None]
     distance = (((columns - middle[:, 0]) / axes[:, 0]).square() + ((rows - middle[:, 1]) / axes[:, 1]).square()).sqrt()
     face = ((1 + EDGE - distance) / EDGE).clamp(0, 1)[:, None]
-    others = images.roll(int(draw.integers(1, count)), 0)
+    other_images = images.roll(int(draw.integers(1, count)), 0)
     colors = torch.from_numpy(draw.uniform(-1, 1, (count, 3, 1, 1))).float()
     noise = torch.from_numpy(draw.standard_normal((count, 3, side, side), dtype=np.float32))
     kind = torch.from_numpy(draw.random(count))[:, None, None, None]
-    around = torch.where(kind < settings.exchanged, others, colors + 0.2 * noise)
+    around = torch.where(kind < settings.exchanged, other_images, colors + 0.2 * noise)
     changed = face * images + (1 - face) * around
     return torch.where(kind < settings.exchanged + settings.erased, changed, images)
 
 
-def _light(images: Tensor, draw: np.random.Generator) -> Tensor:
+def _change_light(images: Tensor, draw: np.random.Generator) -> Tensor:
     """Other contrast, colors and brightness, some pictures in gray."""
     count = len(images)
     gain = 1 + draw.uniform(-GAIN, GAIN, (count, 1, 1, 1)) + draw.uniform(-TINT, TINT, (count, 3, 1, 1))
@@ -147,7 +142,7 @@ def _light(images: Tensor, draw: np.random.Generator) -> Tensor:
     return (images * torch.from_numpy(gain).float() + torch.from_numpy(lift).float()).clamp(-1, 1)
 
 
-def _as_photograph(image: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+def _degrade(image: np.ndarray, draw: np.random.Generator) -> np.ndarray:
     """Fewer pixels, noise, and JPEG: float32 (3, S, S) in [-1, 1] -> the same."""
     side = image.shape[-1]
     picture = np.ascontiguousarray(image.transpose(1, 2, 0))

@@ -11,24 +11,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones.recognition import IdentitySettings, RecognitionSettings
-from masquerade.core import people, seeding
+from masquerade.core import people
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.networks.ir_se import IRSE, ArcMargin
 from masquerade.training import checkpoints, weight_files
+from masquerade.training.batches import BatchTask, mirror, move, to_images
 from masquerade.training.checkpoints import Saved
 from masquerade.training.loop import Task
-from masquerade.training.optimizers import AdamOptions, Optimizers, warmup_cosine_share
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
 
 logger = logging.getLogger(__name__)
 
 EMBEDDING = 512
-BETAS = (0.9, 0.999)
-"""beta 1 and beta 2 of AdamW: the usual values."""
 
 
 class Crop(NamedTuple):
@@ -59,7 +57,7 @@ class Recognizer(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         if self.crop is not None:
             images = self._cropped(images, self.crop)
-        elif images.shape[-2:] != (self.input_size,) * 2:
+        else:
             images = deterministic.resize(images, (self.input_size,) * 2)
         return functional.normalize(self.network(images))
 
@@ -70,51 +68,35 @@ class Recognizer(nn.Module):
         return deterministic.average(face, (self.input_size,) * 2)
 
 
-class RecognitionTask:
+class RecognitionTask(BatchTask):
     """ArcFace on the pictures of some identities (Deng et al. 2019)."""
+
+    stream = "recognition"
 
     def __init__(
         self, recognizer: Recognizer, params: RecognitionSettings, pictures: np.ndarray, labels: np.ndarray, seed: int
     ):
-        self.recognizer, self.params, self.seed = recognizer, params, seed
-        self.device = next(recognizer.parameters()).device
-        self.pictures, self.labels = torch.from_numpy(pictures), torch.from_numpy(labels)
-        self.head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin).to(self.device)
-        self.modules = {"recognizer": recognizer.train(), "head": self.head}
-        rates = params.learning_rate, params.small_scale.kernel_rate
-        adam = AdamOptions(decay=params.weight_decay)
-        self.optimizers = {"all": Optimizers.with_kernels(self.modules, *rates, BETAS, adam=adam)}
+        head = ArcMargin(EMBEDDING, int(labels.max()) + 1, params.scale, params.margin)
+        head.to(next(recognizer.parameters()).device)
+        super().__init__({"recognizer": recognizer, "head": head}, params, pictures, labels, seed)
 
-    def step(self, step: int) -> dict[str, float]:
-        """One update. Returns the loss and other curves."""
-        share = warmup_cosine_share(step, self.params.steps)
-        draw = seeding.make_generator(self.seed, "recognition", step)
-        torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
-        chosen = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
-        images, labels = augmented(self.pictures[chosen], draw).to(self.device), self.labels[chosen].to(self.device)
-        logits = self.head(self.recognizer(images), labels)
+    def losses(self, draw: np.random.Generator, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        images, labels = augment(pictures, draw).to(self.device), targets.to(self.device)
+        logits = self.modules["head"](self.modules["recognizer"](images), labels)  # (N, people)
         loss = functional.cross_entropy(logits, labels)
-        self.optimizers["all"].descend(loss, share)
-        right = (logits.argmax(1) == labels).float().mean()
-        return {"loss": loss.item(), "accuracy": right.item(), "learning_rate": self.params.learning_rate * share}
+        return {"loss": loss, "accuracy": (logits.argmax(1) == labels).float().mean()}
 
 
-def augmented(pictures: Tensor, draw: np.random.Generator) -> Tensor:
+def augment(pictures: Tensor, draw: np.random.Generator) -> Tensor:
     """uint8 (N, H, W, 3) -> float (N, 3, H, W) in [-1, 1], mirrored, shifted by up to 3 %, brighter or darker."""
-    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
-    count, size = len(images), images.shape[-1]
-    mirrored = torch.from_numpy(draw.random(count) < 0.5)
-    images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
-    reach = max(1, round(0.03 * size))
-    across, down = (int(value) for value in draw.integers(-reach, reach + 1, 2))
-    images = functional.pad(images, (reach,) * 4, mode="replicate")
-    images = images[..., reach + down : reach + down + size, reach + across : reach + across + size]
+    count = len(pictures)
+    images = move(mirror(to_images(pictures), torch.from_numpy(draw.random(count) < 0.5)), draw, 0.03)
     gain = torch.from_numpy(draw.uniform(0.8, 1.2, (count, 1, 1, 1))).float()
     lift = torch.from_numpy(draw.uniform(-0.15, 0.15, (count, 1, 1, 1))).float()
     return (images * gain + lift).clamp(-1, 1)
 
 
-def chosen_identities(identities: list[str], part: tuple[float, float]) -> list[str]:
+def select_identities(identities: list[str], part: tuple[float, float]) -> list[str]:
     """A part of the identities, as shares [first, last) of them in the order of a hash of their names."""
     ordered = people.sort_by_hash(identities)
     return ordered[round(part[0] * len(ordered)) : round(part[1] * len(ordered))]
@@ -135,46 +117,47 @@ def train(
     training = Training(job, params, name)
     archive = training.archive
     rows = archive.select(job.people)
-    chosen = chosen_identities(rows["identity"].tolist(), params.identities)
-    if len(chosen) < 2:
+    identities = select_identities(rows["identity"].tolist(), params.identities)
+    if len(identities) < 2:
         raise ParameterError(
-            f"identities {list(params.identities)} leaves {len(chosen)} identities to train on; 2 are needed. Widen "
-            "the range or train on more people."
+            f"identities {list(params.identities)} leaves {len(identities)} identities to train on; 2 are needed. "
+            "Widen the range or train on more people."
         )
     if not archive.select("validation")["identity"].duplicated().any():
         raise ParameterError(
             f"{job.faces}: verification needs a person with two pictures in the validation split, and there is none. "
             "Give it more people."
         )
-    rows = rows[rows["identity"].isin(chosen)]
-    labels = rows["identity"].map({name: number for number, name in enumerate(chosen)}).to_numpy(np.int64, copy=True)
-    logger.info("training on %d pictures of %d identities", len(rows), len(chosen))
+    rows = rows[rows["identity"].isin(identities)]
+    numbers = {name: number for number, name in enumerate(identities)}
+    labels = rows["identity"].map(numbers).to_numpy(np.int64, copy=True)
+    logger.info("training on %d pictures of %d identities", len(rows), len(identities))
     training.start()
-    metadata = {**metadata, "input_size": params.input_size, "identities": len(chosen)}
-    recognizer = place(_recognizer(build(metadata), metadata))
+    metadata = {**metadata, "input_size": params.input_size, "identities": len(identities)}
+    recognizer = place(_build_recognizer(build(metadata), metadata))
     task = task_of(recognizer, params, archive.pictures(rows), labels, training.seed)
     training.fit(task, params.steps, None, metadata)
     training.save({"network": recognizer.network}, metadata)
 
 
 def quality(recognizer: Recognizer, job: TrainingJob) -> dict[str, float]:
-    """`verification` on the validation split."""
+    """`measure_verification` on the validation split."""
     parts, names = [], []
     for faces in FaceArchive(job.faces).batches(64, part="validation"):
         parts.append(apply_in_batches(place(recognizer), len(faces), faces.images).numpy())
         names += faces.index["identity"].tolist()
-    return verification(np.concatenate(parts), names)
+    return measure_verification(np.concatenate(parts), names)
 
 
 def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recognizer:
     """The recognizer of a checkpoint, frozen. Raises CheckpointError if it does not fit."""
     saved = Saved(checkpoint)
-    recognizer = _recognizer(saved.frozen("network", build(saved.metadata)), saved.metadata)
+    recognizer = _build_recognizer(saved.frozen("network", build(saved.metadata)), saved.metadata)
     # on a CPU, convolutions in the channels-last order are a sixth faster
     return recognizer.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
-def _recognizer(network: nn.Module, metadata: Mapping) -> Recognizer:
+def _build_recognizer(network: nn.Module, metadata: Mapping) -> Recognizer:
     return Recognizer(network, metadata["input_size"], Crop(**metadata["crop"]) if "crop" in metadata else None)
 
 
@@ -193,7 +176,7 @@ def convert_official(params: IdentitySettings, published: Path, job: TrainingJob
     checkpoints.save_checkpoint(job.checkpoint, {"network": network}, metadata | {"crop": CROP._asdict()})
 
 
-def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:
+def measure_verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:
     """Verification figures of unit embeddings (N, D), over all pairs.
 
     ``auc``: area under the ROC curve. ``tar_at_far_0.01`` and ``tar_at_far_0.001``: largest true-accept rate of a
@@ -205,8 +188,8 @@ def verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, flo
     cosine = embeddings @ embeddings.T
     names = np.asarray(identities)
     same = names[:, None] == names[None, :]
-    above = np.triu_indices(len(names), 1)
-    scores, truth = cosine[above], same[above]
+    pairs = np.triu_indices(len(names), 1)
+    scores, truth = cosine[pairs], same[pairs]
     far, tar, _ = roc_curve(truth, scores, drop_intermediate=False)
     np.fill_diagonal(cosine, -np.inf)
     several = same.sum(1) > 1

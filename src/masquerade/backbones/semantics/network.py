@@ -43,18 +43,17 @@ class SemanticEncoder(nn.Module):
         self.network, self.metadata, self.image_size = network, dict(metadata), metadata["image_size"]
         for name in ("mean", "std"):
             self.register_buffer(name, torch.tensor(metadata[name]).view(1, 3, 1, 1), persistent=False)
-        self.tokenizer = tokenizer(metadata["text"]) if metadata["text"] else None
+        self.tokenizer = build_tokenizer(metadata["text"]) if metadata["text"] else None
 
     def prepared(self, images: Tensor) -> Tensor:
         """The network's input: (N, 3, image_size, image_size), resized (bilinear, antialiased), normalized."""
-        if images.shape[-2:] != (self.image_size,) * 2:
-            images = deterministic.resize(images, (self.image_size,) * 2)
+        images = deterministic.resize(images, (self.image_size,) * 2)
         return (images * 0.5 + 0.5 - self.mean) / self.std
 
     def both(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """`cls` and `tokens` in one pass."""
         outputs = self._visual(images)
-        return outputs["image_features"], _sequence(outputs)
+        return outputs["image_features"], _join_tokens(outputs)
 
     def cls(self, images: Tensor) -> Tensor:
         """(N, D): the class token, normed and projected, NOT of unit length (FALCO pairs by Euclidean distance)."""
@@ -65,7 +64,7 @@ class SemanticEncoder(nn.Module):
 
         Before the last norm and the projection, as FALCO's published code takes them for its Eq. 3.
         """
-        return _sequence(self._visual(images, intermediates_only=True))
+        return _join_tokens(self._visual(images, intermediates_only=True))
 
     def _visual(self, images: Tensor, **options: bool) -> dict[str, Any]:
         return self.network.visual.forward_intermediates(
@@ -105,7 +104,7 @@ class ImageEncoder(nn.Module):
         self.visual = visual
 
 
-def _sequence(outputs: Mapping) -> Tensor:
+def _join_tokens(outputs: Mapping) -> Tensor:
     """(N, 1 + P, W): the class token and the patches."""
     return torch.cat([outputs["image_intermediates_prefix"][-1], outputs["image_intermediates"][-1]], 1)
 
@@ -126,7 +125,7 @@ class Words:
         rows = torch.zeros(len(sentences), self.context, dtype=torch.long)
         unknown = set()
         for row, sentence in zip(rows, sentences, strict=True):
-            words = words_of(sentence)
+            words = split_words(sentence)
             unknown |= {word for word in words if word not in self.ids}
             ids = [self.ids.get(word, 1) for word in words][: self.context - 2]
             row[: len(ids) + 2] = torch.tensor([self.start, *ids, self.end])
@@ -137,12 +136,12 @@ class Words:
         return rows
 
 
-def words_of(sentence: str) -> list[str]:
+def split_words(sentence: str) -> list[str]:
     """The words of a sentence in lower case; hyphens stay: 'A chin-length cut.' -> a, chin-length, cut."""
     return re.findall(r"[^\W_]+(?:[-'][^\W_]+)*", sentence.lower())
 
 
-def tokenizer(text: Mapping):
+def build_tokenizer(text: Mapping):
     """The function that turns sentences into token ids, int64 (M, context). ``text``: of the metadata."""
     if text["vocabulary"] == "clip":
         torchvision_internals.ensure()  # open_clip imports torchvision
@@ -152,7 +151,7 @@ def tokenizer(text: Mapping):
     return Words(text["words"], text["context"])
 
 
-def architecture(params: SemanticsSettings, words: Iterable[str] = ()) -> dict[str, object]:
+def describe_architecture(params: SemanticsSettings, words: Iterable[str] = ()) -> dict[str, object]:
     """The metadata of a checkpoint that `build` needs. Raises ParameterError if the sizes do not divide.
 
     ``words``: the vocabulary, if it is that of the captions.
@@ -206,11 +205,11 @@ def build(metadata: Mapping, temperature: float = 0.07) -> nn.Module:
         init_logit_scale=math.log(1 / temperature),
     )
     if metadata["stem"]:
-        network.visual.conv1 = stem(metadata["stem"], metadata["width"])
+        network.visual.conv1 = build_stem(metadata["stem"], metadata["width"])
     return network if metadata["text"] else ImageEncoder(network.visual)
 
 
-def stem(widths: list[int], out: int) -> nn.Sequential:
+def build_stem(widths: list[int], out: int) -> nn.Sequential:
     """(N, 3, S, S) -> (N, out, S / 2^n, S / 2^n) by n convolutions of stride 2 (Xiao et al. 2021)."""
     layers, before = [], 3
     for width in widths:
@@ -219,7 +218,7 @@ def stem(widths: list[int], out: int) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Conv2d(before, out, 1, bias=False))
 
 
-def captions_of(archive: FaceArchive, rows) -> list[str]:
+def read_captions(archive: FaceArchive, rows) -> list[str]:
     """The column ``caption``. Raises ArchiveError if a face has none."""
     if "caption" not in rows or rows["caption"].isna().any():
         raise ArchiveError(
@@ -244,7 +243,7 @@ def refuse_unknown(sentences: Sequence[str], tokenizer: object) -> None:
     """
     if not isinstance(tokenizer, Words):
         return
-    words = sorted({word for sentence in sentences for word in words_of(sentence.replace("$", " "))})
+    words = sorted({word for sentence in sentences for word in split_words(sentence.replace("$", " "))})
     unknown = [word for word in words if word not in tokenizer.ids]
     if unknown:
         hints = " ".join(f"'{word}': {suggest_nearest(word, list(tokenizer.ids))}" for word in unknown)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from masquerade.backbones.semantics.network import SemanticEncoder, captions_of
+from masquerade.backbones.semantics.network import SemanticEncoder, read_captions
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.networks import inputs
@@ -34,24 +34,24 @@ PLAIN = {
 _CUTS = ("short straight", "short wavy", "long straight", "long wavy")
 
 
-def _hair(*colors: str) -> tuple[str, ...]:
+def _list_hair(*colors: str) -> tuple[str, ...]:
     return tuple(f" and {cut} {color} hair" for color in colors for cut in _CUTS)
 
 
-_HAIRY = _hair("black", "brown")
+_HAIRY = _list_hair("black", "brown")
 _SHAVEN = ("",)
 # The captions of rendered faces say "grey" and "moustache": the words of a prompt are those of the captions.
 PROMPTS = {
     "5_o_Clock_Shadow": ("details", (" and stubble",), _SHAVEN),
     "Bald": ("hair", (" and a bald head",), _HAIRY),
     "Bangs": ("details", (" and bangs",), ("",)),
-    "Black_Hair": ("hair", _hair("black"), _hair("brown", "dark brown", "blond", "grey", "red")),
-    "Blond_Hair": ("hair", _hair("blond"), _hair("black", "brown", "dark brown", "grey", "red")),
-    "Brown_Hair": ("hair", _hair("brown", "dark brown"), _hair("black", "blond", "grey", "red")),
+    "Black_Hair": ("hair", _list_hair("black"), _list_hair("brown", "dark brown", "blond", "grey", "red")),
+    "Blond_Hair": ("hair", _list_hair("blond"), _list_hair("black", "brown", "dark brown", "grey", "red")),
+    "Brown_Hair": ("hair", _list_hair("brown", "dark brown"), _list_hair("black", "blond", "grey", "red")),
     "Bushy_Eyebrows": ("details", (" and bushy eyebrows",), ("",)),
     "Eyeglasses": ("wearing", (", wearing eyeglasses",), ("",)),
     "Goatee": ("details", (" and a goatee",), _SHAVEN),
-    "Gray_Hair": ("hair", _hair("grey"), _hair("black", "brown", "dark brown", "blond", "red")),
+    "Gray_Hair": ("hair", _list_hair("grey"), _list_hair("black", "brown", "dark brown", "blond", "red")),
     "Male": ("who", ("man", "young man", "old man"), ("woman", "young woman", "old woman")),
     "Mouth_Slightly_Open": ("mouth", (", mouth slightly open",), ("",)),
     "Mustache": ("details", (" and a moustache",), _SHAVEN),
@@ -83,8 +83,8 @@ PROMPTS = {
 def quality(encoder: SemanticEncoder, job: TrainingJob, floors: Mapping[str, float]) -> dict[str, float]:
     """Quality figures on the validation split.
 
-    Always `neighbor`; `zero_shot` if the network has a text encoder; `retrieval` if the faces also have captions.
-    Raises ParameterError if a figure has a floor and cannot be measured.
+    Always `measure_neighbor`; `measure_zero_shot` if the network has a text encoder; `measure_retrieval` if the faces
+    also have captions. Raises ParameterError if a figure has a floor and cannot be measured.
     """
     encoder = inputs.place(encoder)
     archive = FaceArchive(job.faces)
@@ -96,12 +96,12 @@ def quality(encoder: SemanticEncoder, job: TrainingJob, floors: Mapping[str, flo
                 for faces in archive.batches(64, rows=rows)
             ]
         )
-        known = attributes_of(rows)
-        figures = neighbor(features, rows["identity"].tolist(), known)
+        attributes = read_attributes(rows)
+        figures = measure_neighbor(features, rows["identity"].tolist(), attributes)
         if encoder.tokenizer is not None:
-            figures |= zero_shot(encoder, features, known)
+            figures |= measure_zero_shot(encoder, features, attributes)
             if "caption" in rows:
-                figures |= retrieval(encoder, features, captions_of(archive, rows))
+                figures |= measure_retrieval(encoder, features, read_captions(archive, rows))
     refuse_missing(figures, floors)
     return figures
 
@@ -117,7 +117,7 @@ def refuse_missing(figures: Mapping[str, float], floors: Mapping[str, float]) ->
         )
 
 
-def attributes_of(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+def read_attributes(rows: pd.DataFrame) -> dict[str, np.ndarray]:
     """Attribute -> bool (N,), for the attributes with at least LEAST pictures of each value."""
     attributes = {
         name.removeprefix("attribute."): rows[name].to_numpy(bool)
@@ -127,40 +127,44 @@ def attributes_of(rows: pd.DataFrame) -> dict[str, np.ndarray]:
     return {name: truth for name, truth in attributes.items() if min(truth.sum(), (~truth).sum()) >= LEAST}
 
 
-def balanced_accuracy(predicted: np.ndarray, truth: np.ndarray) -> float:
+def compute_balanced_accuracy(predicted: np.ndarray, truth: np.ndarray) -> float:
     """(true positive rate + true negative rate) / 2, of bool (N,); 0.5 is chance."""
     return float((predicted[truth].mean() + (~predicted[~truth]).mean()) / 2)
 
 
-def zero_shot(encoder: SemanticEncoder, features: Tensor, known: Mapping[str, np.ndarray]) -> dict[str, float]:
+def measure_zero_shot(
+    encoder: SemanticEncoder, features: Tensor, attributes: Mapping[str, np.ndarray]
+) -> dict[str, float]:
     """Balanced accuracy of attributes that are predicted by sentences: the nearer side of `PROMPTS`, by cosine.
 
     ``zero_shot``: the mean over ``zero_shot_attributes`` attributes; ``zero_shot.<attribute>``: each of them.
     """
     pictures = functional.normalize(features, dim=-1)
-    names = sorted(PROMPTS.keys() & known.keys())
+    names = sorted(PROMPTS.keys() & attributes.keys())
     scores = {}
     for name in names:
         field, true_words, false_words = PROMPTS[name]
-        margin = pictures @ (_ensemble(encoder, field, true_words) - _ensemble(encoder, field, false_words))
-        scores[f"zero_shot.{name}"] = balanced_accuracy((margin > 0).cpu().numpy(), known[name])
+        margin = pictures @ (
+            _encode_ensemble(encoder, field, true_words) - _encode_ensemble(encoder, field, false_words)
+        )
+        scores[f"zero_shot.{name}"] = compute_balanced_accuracy((margin > 0).cpu().numpy(), attributes[name])
     mean = {"zero_shot": float(np.mean(list(scores.values())))} if scores else {}
     return mean | scores | {"zero_shot_attributes": float(len(names))}
 
 
-def _ensemble(encoder: SemanticEncoder, field: str, words: tuple[str, ...]) -> Tensor:
+def _encode_ensemble(encoder: SemanticEncoder, field: str, words: tuple[str, ...]) -> Tensor:
     """(D,) of length 1: the mean feature of the sentences with ``words`` in one field and `PLAIN` in the others."""
     fields = {**PLAIN, field: words}
     sentences = [SENTENCE.format(**dict(zip(fields, values, strict=True))) for values in product(*fields.values())]
     return functional.normalize(encoder.text(sentences).mean(0), dim=-1)
 
 
-def retrieval(encoder: SemanticEncoder, features: Tensor, captions: list[str]) -> dict[str, float]:
+def measure_retrieval(encoder: SemanticEncoder, features: Tensor, captions: list[str]) -> dict[str, float]:
     """Share of the pictures whose own caption is the nearest, or among the nearest five, of all different captions."""
     different = sorted(set(captions))
-    own = torch.tensor([different.index(caption) for caption in captions], device=features.device)
+    own_caption = torch.tensor([different.index(caption) for caption in captions], device=features.device)
     cosines = functional.normalize(features, dim=-1) @ encoder.text(different).T
-    nearer = (cosines > cosines.gather(1, own[:, None])).sum(1)
+    nearer = (cosines > cosines.gather(1, own_caption[:, None])).sum(1)
     return {
         "retrieval_1": float((nearer < 1).float().mean()),
         "retrieval_5": float((nearer < 5).float().mean()),
@@ -168,7 +172,7 @@ def retrieval(encoder: SemanticEncoder, features: Tensor, captions: list[str]) -
     }
 
 
-def neighbor(features: Tensor, identities: list[str], known: Mapping[str, np.ndarray]) -> dict[str, float]:
+def measure_neighbor(features: Tensor, identities: list[str], attributes: Mapping[str, np.ndarray]) -> dict[str, float]:
     """``neighbor``: how well the nearest picture of ANOTHER person, as FALCO pairs, predicts the attributes.
 
     The distance is Euclidean, of the class features (FALCO section 3.2). The figure is the mean balanced accuracy over
@@ -178,5 +182,5 @@ def neighbor(features: Tensor, identities: list[str], known: Mapping[str, np.nda
     distances = torch.cdist(features.double(), features.double())
     distances[torch.from_numpy(names[:, None] == names[None, :])] = torch.inf
     nearest = distances.argmin(1).cpu().numpy()
-    scores = [balanced_accuracy(truth[nearest], truth) for truth in known.values()]
+    scores = [compute_balanced_accuracy(truth[nearest], truth) for truth in attributes.values()]
     return {"neighbor": float(np.mean(scores))} if scores else {}

@@ -18,16 +18,16 @@ from masquerade.backbones.semantics.network import (
     CLIPS,
     OURS,
     SemanticEncoder,
-    architecture,
     build,
-    captions_of,
+    describe_architecture,
     encode_sentences,
-    words_of,
+    read_captions,
+    split_words,
 )
-from masquerade.core import seeding
 from masquerade.core.errors import ArchiveError, CheckpointError, ParameterError
 from masquerade.networks import inputs
 from masquerade.training import checkpoints, weight_files
+from masquerade.training.batches import BatchTask, mirror, move, to_images
 from masquerade.training.optimizers import AdamOptions, Optimizers
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training
@@ -39,7 +39,7 @@ SPARED = ("embedding", "read")
 """Weights that Muon does not train: tables of words and positions, and the linear layer of WordLosses."""
 
 
-def contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+def compute_contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
     """(symmetric cross entropy of N pictures and N sentences, logits (N, N)), of features (N, D) of any length.
 
     Radford et al. 2021, Figure 3: logits = scale * cosines; the right pairs are on the diagonal.
@@ -49,8 +49,10 @@ def contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -> tuple[
     return (functional.cross_entropy(logits, right) + functional.cross_entropy(logits.T, right)) / 2, logits
 
 
-class ContrastiveTask:
+class ContrastiveTask(BatchTask):
     """Contrastive training: a batch of pictures is matched with its captions (Radford et al. 2021, section 2.3)."""
+
+    stream = "semantics"
 
     def __init__(
         self,
@@ -61,66 +63,57 @@ class ContrastiveTask:
         identities: np.ndarray,
         seed: int,
     ):
-        self.encoder, self.params, self.seed = encoder, params, seed
-        self.device = encoder.mean.device
-        self.pictures, self.identities = torch.from_numpy(pictures), identities
-        both = (captions, [mirrored(caption) for caption in captions])
+        self.encoder, self.identities = encoder, identities
+        self.captions = (captions, [mirror_caption(caption) for caption in captions])
         assert encoder.tokenizer is not None
-        self.sentences = torch.stack([encoder.tokenizer(part) for part in both])  # (2, N, context)
-        self.modules = {"clip": encoder.network.train()}
+        self.sentences = torch.stack([encoder.tokenizer(part) for part in self.captions])  # (2, M, context)
+        modules: dict[str, nn.Module] = {"clip": encoder.network}
         if params.small_scale.word_weight:
-            words = vocabulary(captions)
-            self.words = encoder.tokenizer(words).to(self.device)
-            self.holds = torch.stack([holding(part, words) for part in both])  # (2, N, V)
+            words = list_words(captions)
+            self.words = encoder.tokenizer(words).to(encoder.mean.device)
+            self.holds = torch.stack([mark_words(part, words) for part in self.captions])  # (2, M, V)
             numbers = encoder.metadata["width"] * (encoder.image_size // encoder.metadata["patch"]) ** 2
-            self.modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(self.device)
-        rates = params.learning_rate, params.small_scale.kernel_rate
-        adam = AdamOptions(params.weight_decay, params.epsilon)
-        chosen = Optimizers.with_kernels(self.modules, *rates, params.betas, (2, 4), spared=SPARED, adam=adam)
-        self.optimizers = {"all": chosen}
+            modules["words"] = WordLosses(self.holds[0].mean(0), numbers).to(encoder.mean.device)
+        super().__init__(modules, params, pictures, np.arange(len(pictures)), seed)
+
+    def build_optimizers(self) -> Optimizers:
+        rates = self.params.learning_rate, self.params.small_scale.kernel_rate
+        adam = AdamOptions(self.params.weight_decay, self.params.epsilon)
+        return Optimizers.with_kernels(self.modules, *rates, self.params.betas, (2, 4), spared=SPARED, adam=adam)
 
     def step(self, step: int) -> dict[str, float]:
-        """One update. Returns the losses and other curves."""
-        share = self._share(step)
-        draw = seeding.make_generator(self.seed, "semantics", step)
-        chosen = torch.from_numpy(self._chosen(draw))
-        turned = torch.from_numpy(draw.random(len(chosen)) < 0.5)
-        images = augmented(self.pictures[chosen], turned, draw).to(self.device)
+        curves, scale = super().step(step), self.encoder.network.logit_scale
+        with torch.no_grad():
+            scale.clamp_(max=math.log(_LARGEST_SCALE))
+        return curves | {"temperature": math.exp(-scale.item())}
+
+    def losses(self, draw: np.random.Generator, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """``targets``: the numbers of the pictures, (N,)."""
         network = self.encoder.network
-        features, tokens = self.encoder.both(images)
-        sentences = encode_sentences(network, self.sentences[turned.long(), chosen].to(self.device))
-        loss, logits = contrastive_loss(features, sentences, network.logit_scale.exp())
-        losses = {"contrast": loss.item()}
+        is_mirrored = torch.from_numpy(draw.random(len(targets)) < 0.5)
+        features, tokens = self.encoder.both(augment(pictures, is_mirrored, draw).to(self.device))
+        sentences = encode_sentences(network, self.sentences[is_mirrored.long(), targets].to(self.device))
+        loss, logits = compute_contrastive_loss(features, sentences, network.logit_scale.exp())
+        right = logits.argmax(1) == torch.arange(len(logits), device=self.device)
+        losses = {"contrast": loss, "loss": loss, "accuracy": right.float().mean()}
         if self.params.small_scale.word_weight:
             patches = network.visual.ln_post(tokens[:, 1:])
-            holds = self.holds[turned.long(), chosen].to(self.device)
-            words = self.modules["words"](features, patches, encode_sentences(network, self.words), holds)
-            losses["words"] = words.item()
-            loss = loss + self.params.small_scale.word_weight * words
-        self.optimizers["all"].descend(loss, share)
-        with torch.no_grad():
-            network.logit_scale.clamp_(max=math.log(_LARGEST_SCALE))
-        right = (logits.argmax(1) == torch.arange(len(logits), device=self.device)).float().mean()
-        return losses | {
-            "loss": loss.item(),
-            "accuracy": right.item(),
-            "temperature": math.exp(-network.logit_scale.item()),
-            "learning_rate": self.params.learning_rate * share,
-        }
+            holds = self.holds[is_mirrored.long(), targets].to(self.device)
+            losses["words"] = self.modules["words"](features, patches, encode_sentences(network, self.words), holds)
+            losses["loss"] = loss + self.params.small_scale.word_weight * losses["words"]
+        return losses
 
-    def _chosen(self, draw: np.random.Generator) -> np.ndarray:
+    def draw_rows(self, draw: np.random.Generator) -> np.ndarray:
         """Rows of a batch: random pictures, or ``per_person`` of each person in a random order, then all the others."""
         order = draw.permutation(len(self.pictures))
         if self.params.small_scale.per_person:
-            people = pd.Series(
-                pd.factorize(self.identities[order])[0]
-            )  # numbered by the first picture of each person in the order
+            # people are numbered by their first picture in the order
+            people = pd.Series(pd.factorize(self.identities[order])[0])
             surplus = people.groupby(people).cumcount() >= self.params.small_scale.per_person
             order = order[np.lexsort((people, surplus))]
         return order[: self.params.batch]
 
-    def _share(self, step: int) -> float:
-        """The learning rate as a share of the largest one."""
+    def compute_share(self, step: int) -> float:
         if step < self.params.warmup:
             return (step + 1) / self.params.warmup
         place = (step + 1 - self.params.warmup) / max(1, self.params.steps - self.params.warmup)
@@ -153,36 +146,30 @@ class WordLosses(nn.Module):
         )
 
 
-def mirrored(caption: str) -> str:
+def mirror_caption(caption: str) -> str:
     """The caption of the mirrored picture: left and right change places."""
     other = {"left": "right", "right": "left"}
     return re.sub(r"\b(left|right)\b", lambda match: other[match[0]], caption)
 
 
-def vocabulary(captions: list[str]) -> list[str]:
+def list_words(captions: list[str]) -> list[str]:
     """The words of the captions, sorted."""
-    return sorted({word for caption in captions for word in words_of(caption)})
+    return sorted({word for caption in captions for word in split_words(caption)})
 
 
-def holding(captions: list[str], words: list[str]) -> Tensor:
+def mark_words(captions: list[str], words: list[str]) -> Tensor:
     """float (N, V): 1 where a caption holds a word."""
-    word_sets = [set(words_of(caption)) for caption in captions]
+    word_sets = [set(split_words(caption)) for caption in captions]
     return torch.tensor([[float(word in word_set) for word in words] for word_set in word_sets])
 
 
-def augmented(pictures: Tensor, turned: Tensor, draw: np.random.Generator) -> Tensor:
+def augment(pictures: Tensor, turned: Tensor, draw: np.random.Generator) -> Tensor:
     """uint8 (N, H, W, 3) -> float (N, 3, H, W) in [-1, 1]: mirrored if ``turned``, all shifted by up to 2 %."""
-    images = pictures.permute(0, 3, 1, 2).float() / 127.5 - 1.0
-    images = torch.where(turned[:, None, None, None], images.flip(-1), images)
-    size = images.shape[-1]
-    reach = max(1, round(0.02 * size))
-    across, down = (int(value) for value in draw.integers(-reach, reach + 1, 2))
-    images = functional.pad(images, (reach,) * 4, mode="replicate")
-    return images[..., reach + down : reach + down + size, reach + across : reach + across + size]
+    return move(mirror(to_images(pictures), turned), draw, 0.02)
 
 
 @torch.no_grad()
-def start(visual: Any, position_std: float, attention_gain: float) -> None:
+def initialize(visual: Any, position_std: float, attention_gain: float) -> None:
     """Initialize the position and class embeddings, and scale the weights of queries and keys.
 
     With large weights every head attends to a position of its own from the first step on, not to all positions alike.
@@ -198,16 +185,16 @@ def train(params: SemanticsSettings, job: TrainingJob) -> None:
     training = Training(job, params, "semantics")
     archive = training.archive
     rows = archive.select(job.people)
-    captions = captions_of(archive, rows)
+    captions = read_captions(archive, rows)
     if len(rows) < 2:
         raise ArchiveError(
             f"{job.faces} has {len(rows)} usable training pictures; the loss needs 2. Train on more faces."
         )
     logger.info("training on %d pictures with %d different captions", len(rows), len(set(captions)))
-    metadata = architecture(params, vocabulary(captions)) | OURS
+    metadata = describe_architecture(params, list_words(captions)) | OURS
     training.start()
     encoder = inputs.place(SemanticEncoder(build(metadata, params.temperature), metadata))
-    start(encoder.network.visual, params.small_scale.position_std, params.small_scale.attention_gain)
+    initialize(encoder.network.visual, params.small_scale.position_std, params.small_scale.attention_gain)
     # a large batch is worth the extra time
     encoder.network.set_grad_checkpointing(inputs.device().type == "cuda")
     people = rows["identity"].to_numpy()
@@ -233,8 +220,8 @@ def convert_official(params: SemanticsSettings, published: Path, job: TrainingJo
             "backbones.semantics: published weights use CLIP's byte pairs; set text.vocabulary to clip, or published "
             "to '' to train a network on the words of the captions."
         )
-    weights = clip_tensors(weight_files.read(published), published)
-    metadata = architecture(params) | CLIPS
+    weights = select_clip_tensors(weight_files.read(published), published)
+    metadata = describe_architecture(params) | CLIPS
     if all(key.startswith("visual.") or key == "logit_scale" for key in weights):
         logger.warning("%s holds no text encoder: the network cannot encode sentences", published)
         metadata["text"] = None
@@ -243,7 +230,7 @@ def convert_official(params: SemanticsSettings, published: Path, job: TrainingJo
     checkpoints.save_checkpoint(job.checkpoint, {"clip": network}, metadata)
 
 
-def clip_tensors(content: Any, path: Path) -> dict[str, Tensor]:
+def select_clip_tensors(content: Any, path: Path) -> dict[str, Tensor]:
     """CLIP's tensors of a state dict, which may be under the key ``state_dict``, by name as float32.
 
     `FARL_HEADS` and `NUMBERS` are left out, and the prefix ``module.`` of a parallel training is removed.

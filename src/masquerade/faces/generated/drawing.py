@@ -57,7 +57,9 @@ class Studio:
 
     def __init__(self, params: GeneratedParams, seed: int):
         self.params, self.seed = params, seed
-        self.generator = random_face.with_head(find_weights(params.head)) if params.head else random_face.without_head()
+        self.generator = (
+            random_face.load_with_head(find_weights(params.head)) if params.head else random_face.build_without_head()
+        )
         self.networks = AgeAndGender()
         self.parser = parsing.load(find_weights(params.parser))
         draws = seeding.make_generator(seed, NAME, "mean")

@@ -13,7 +13,7 @@ import numpy as np
 
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import PictureError
-from masquerade.networks.dlib_models import frontal_face_detector, landmark_predictor
+from masquerade.networks.dlib_models import load_face_detector, load_landmark_predictor
 
 LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left side of the picture
 SECOND_SIDE = 320  # side in pixels of the upright crop on which the landmarks are refined
@@ -62,7 +62,7 @@ def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
     scale = min(side / max(picture.shape[:2]), 2.0)
     size = tuple(max(1, round(length * scale)) for length in picture.shape[1::-1])
     small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
-    faces, _, _ = frontal_face_detector().run(small, 1, score)
+    faces, _, _ = load_face_detector().run(small, 1, score)
     boxes = np.array([[box.left(), box.top(), box.right(), box.bottom()] for box in faces], dtype=np.float64)
     return boxes.reshape(-1, 4)[np.argsort([box.left() for box in faces], kind="stable").astype(int)] / scale
 
@@ -137,7 +137,7 @@ def points(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
     """As `landmarks`, without the second run."""
     import dlib
 
-    shape = landmark_predictor()(picture, dlib.rectangle(*(round(float(edge)) for edge in box)))
+    shape = load_landmark_predictor()(picture, dlib.rectangle(*(round(float(edge)) for edge in box)))
     return np.array([(point.x, point.y) for point in shape.parts()], dtype=np.float64)
 
 

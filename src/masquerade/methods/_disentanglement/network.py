@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, normalize
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import Faces, check_size
 from masquerade.methods import Resources
@@ -244,7 +244,7 @@ class FrozenStageOne:
     def __init__(self, settings: DisentanglementSettings, resources: Resources):
         self._batch = settings.batch  # a batch of the training fits into memory
         backbones = resources.backbones
-        self._identity = loaded("identity", backbones)
+        self._identity = load_backbone("identity", backbones)
         self.space, frozen = None, {}
         if settings.is_latent:
             self.space = LatentSpace(backbones)

@@ -20,12 +20,11 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float
 from masquerade.methods._disentanglement import DisentanglementSettings, LossWeights
 from masquerade.methods._disentanglement.network import StageOne, build
-from masquerade.networks.discriminators import Heads, Projection
+from masquerade.networks.discriminators import Heads, MultiScaleDiscriminator, Projection
 from masquerade.networks.inputs import apply_in_batches, device
-from masquerade.networks.patchgan import MultiScaleDiscriminator
 from masquerade.training import pretrained
 from masquerade.training.checkpoints import Saved
-from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.optimizers import Optimizers, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -163,7 +162,7 @@ class StageOneTask:
         identity_rows, rows, same = self.draw_pairs(step)
         images = torch.from_numpy(to_float(self.images[rows])).to(self.device)
         identity = self._add_noise(self.identities[torch.from_numpy(identity_rows)], phase.noised, step)
-        share = phase.rate * cooldown_share(step - phase.first, phase.steps, self.settings.small_scale.cooldown)
+        share = phase.rate * compute_cooldown(step - phase.first, phase.steps, self.settings.small_scale.cooldown)
         values, generated = self._update_generator(
             phase, images, identity, torch.from_numpy(same).to(self.device), share
         )

@@ -12,8 +12,8 @@ import torch
 from scipy.ndimage import distance_transform_edt
 from torch import Tensor, nn
 
-from masquerade.backbones import loaded
-from masquerade.backbones.inversion.inverter import refined
+from masquerade.backbones import load_backbone
+from masquerade.backbones.inversion.inverter import refine
 from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
@@ -83,7 +83,7 @@ class LatentDrawing:
         self._space = LatentSpace({role: backbones[role] for role in ("generator", "inversion")})
         self._settings = settings
         self._codes_of_w = PNSpace.of(self._space.generator)
-        self._landmarks = None if guide is None else loaded("landmarks", backbones)
+        self._landmarks = None if guide is None else load_backbone("landmarks", backbones)
         self._guide = None if guide is None else torch.from_numpy(guide).float().to(self._space.device)
 
     @property
@@ -123,7 +123,7 @@ class LatentDrawing:
         guide, guided = self._guide, None
         if guide is not None:
             guided = partial(self._guide_error, guide=guide, points=guide @ points)
-        return refined(codes, hidden, generator, self._codes_of_w, self._settings, around, guided)
+        return refine(codes, hidden, generator, self._codes_of_w, self._settings, around, guided)
 
     def _guide_error(self, images: Tensor, rows: slice, guide: Tensor, points: Tensor) -> Tensor:
         """The error of the points of pictures: the mean square of their distance in sides, weighted, (N,)."""

@@ -9,14 +9,14 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from masquerade.backbones.generator.sharpening import texture
-from masquerade.backbones.landmarks.training import mirrored_points_order
+from masquerade.backbones.generator.sharpening import compute_texture
+from masquerade.backbones.landmarks.training import order_mirrored_points
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods._inpainting import InpaintingSettings, region
 from masquerade.networks import deterministic
-from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.optimizers import Optimizers, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -68,7 +68,7 @@ class InpaintingTask(ABC):
     def __init__(self, settings: Any, network: nn.Module, critic: nn.Module, people: People, seed: int):
         self.settings, self.network, self.critic, self.people, self.seed = settings, network, critic, people, seed
         self.size, self.device = people.pictures.shape[1], next(network.parameters()).device
-        self._order = mirrored_points_order().numpy()
+        self._order = order_mirrored_points().numpy()
         self.modules = {"network": network, "critic": critic}
         knobs: InpaintingSettings = settings
         rate, betas = knobs.learning_rate, knobs.betas
@@ -149,7 +149,7 @@ class InpaintingTask(ABC):
             self.critic.requires_grad_(False)
             values["adversarial"] = self.generator_loss(self.scores(pasted, scenes))
         total = weigh_losses(values, self.settings.weights)
-        self.optimizers["network"].descend(total, cooldown_share(step, self.settings.steps, self.settings.cooldown))
+        self.optimizers["network"].descend(total, compute_cooldown(step, self.settings.steps, self.settings.cooldown))
         self.critic.requires_grad_(True)
         return values | {"total": total}, pasted.detach()
 
@@ -171,7 +171,7 @@ def compute_differences(pasted: Tensor, scenes: Scenes, compared: Tensor) -> dic
         neighbors = mask.narrow(along, 1, mask.shape[along] - 1), mask.narrow(along, 0, mask.shape[along] - 1)
         edges = edges + error.diff(dim=along).abs().sum()
         places = places + 3 * torch.maximum(*neighbors).sum()
-    finer = (texture(pasted) - texture(scenes.images)).abs() * mask
+    finer = (compute_texture(pasted) - compute_texture(scenes.images)).abs() * mask
     pixels = torch.clamp(mask.sum(), min=1)
     return {
         "reconstruction": error.abs().sum() / (3 * pixels),

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones import loaded
-from masquerade.backbones.attribute_classifier.training import Classifier, annotations, class_weights
-from masquerade.backbones.recognition.training import augmented
+from masquerade.backbones import load_backbone
+from masquerade.backbones.attribute_classifier.training import Classifier, read_annotations, weigh_classes
+from masquerade.backbones.recognition.training import augment
 from masquerade.core import seeding
 from masquerade.core.annotations import ATTRIBUTES
 from masquerade.core.images import to_float
@@ -21,7 +21,7 @@ from masquerade.methods.anonymousnet import AnonymousNetSettings
 from masquerade.methods.latent.codes import Table
 from masquerade.networks.discriminators import gradient_penalty
 from masquerade.networks.inputs import device
-from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.optimizers import Optimizers, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -132,7 +132,7 @@ class AnonymousNetTask:
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.pictures, self.seed, self.device = settings, pictures, seed, device()
         self.labels = torch.from_numpy(labels).float()
-        self.weights = class_weights(labels, BALANCE)
+        self.weights = weigh_classes(labels, BALANCE)
         self.chosen = select_columns(settings)
         self.estimator = build_estimator(settings).to(self.device)
         self.network = build_generator(settings).to(self.device)
@@ -163,10 +163,10 @@ class AnonymousNetTask:
         torch.manual_seed(seeding.derive_seed(self.seed, "dropout", step))
         self.estimator.train()
         rows = torch.from_numpy(draw.integers(len(self.pictures), size=self.settings.estimator.batch))
-        images = augmented(torch.from_numpy(self.pictures[rows.numpy()]), draw).to(self.device)
+        images = augment(torch.from_numpy(self.pictures[rows.numpy()]), draw).to(self.device)
         labels, weights = self.labels[rows].to(self.device), self.weights[rows].to(self.device)
         loss = functional.binary_cross_entropy_with_logits(self.estimator(images), labels, weights)
-        self.optimizers["estimator"].descend(loss, cooldown_share(step, self.settings.estimator.steps, COOLDOWN))
+        self.optimizers["estimator"].descend(loss, compute_cooldown(step, self.settings.estimator.steps, COOLDOWN))
         return loss
 
     def _learn_labels(self, step: int) -> Tensor:
@@ -191,7 +191,7 @@ class AnonymousNetTask:
             "cycle": (self.network(generated, labels) - images).abs().mean(),  # Eq. 4
         }
         total = weigh_losses(values, weights)  # Eq. 6
-        share = cooldown_share(step - count_warmup_steps(self.settings), self.settings.steps, self.settings.cooldown)
+        share = compute_cooldown(step - count_warmup_steps(self.settings), self.settings.steps, self.settings.cooldown)
         self.optimizers["network"].descend(total, share)
         self.critic.requires_grad_(True)
         return values | {"critic": criticism[-1]}
@@ -249,13 +249,13 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     """Train stages I, III and IV on the people of the job and write ``job.checkpoint``."""
     training = Training(job, settings)
     archive, pictures = training.archive, training.pictures()
-    labels = annotations(archive.select(job.people), ATTRIBUTES)
+    labels = read_annotations(archive.select(job.people), ATTRIBUTES)
     task = AnonymousNetTask(settings, pictures, labels, job.seed)
     network = training.average(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
     first = count_warmup_steps(settings)
     training.fit(task, first + settings.steps, lambda: draw_samples(network, sources, len(task.chosen)), first=first)
-    perturbation = search_perturbation(loaded("identity", job.backbones), pictures, settings, job.seed)
+    perturbation = search_perturbation(load_backbone("identity", job.backbones), pictures, settings, job.seed)
     population = np.unique(labels[:, task.chosen], axis=0, return_counts=True)
     label_sets, counts = (torch.from_numpy(array) for array in population)
     # bool (K, selected): each label that occurs; int64 (K,): its images; (3, S, S): the perturbation

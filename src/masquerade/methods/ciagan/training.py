@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.nn.functional import normalize, relu
 from torch.nn.utils.parametrizations import spectral_norm
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float
@@ -349,7 +349,7 @@ def train(settings: CiaganSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged generator)."""
 
     def task(people: People) -> CiaganTask:
-        encoder = loaded("identity", job.backbones) if settings.small_scale.compared_by == "identity" else None
+        encoder = load_backbone("identity", job.backbones) if settings.small_scale.compared_by == "identity" else None
         return CiaganTask(settings, people, encoder, job.seed)
 
     training.train(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core import seeding
 from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method, Resources, _gallery
@@ -40,7 +40,7 @@ class CLIP2Protect(Method):
         space = LatentSpace(resources.backbones)
         network.refuse_unknown([params.source, variant.prompt, *params.templates], space.semantics.tokenizer)
         self._codes = Codes(space, resources.latents)
-        self._search = Search(space, loaded("identity", resources.backbones), params, variant)
+        self._search = Search(space, load_backbone("identity", resources.backbones), params, variant)
         self._gallery, self._rows = _gallery.open_gallery(resources)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:

@@ -20,10 +20,10 @@ from masquerade.core.images import to_float
 from masquerade.methods._inpainting import region
 from masquerade.methods._inpainting.training import People, read_people
 from masquerade.methods.dartblur import HALVINGS, DartBlurSettings
-from masquerade.networks.grid_detector import GridDetector, build_targets, detection_loss, draw_views
+from masquerade.networks.grid_detector import GridDetector, build_targets, compute_detection_loss, draw_views
 from masquerade.networks.inputs import device
 from masquerade.training import weight_files
-from masquerade.training.optimizers import Optimizers, cooldown_share
+from masquerade.training.optimizers import Optimizers, compute_cooldown
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -149,17 +149,17 @@ class DartBlurTask:
         draw = seeding.make_generator(self.seed, "dartblur", step)
         if step < first:
             images, corners = self._draw_views(draw, self.settings.detector.batch)
-            loss = detection_loss(self.clear(images), self._make_grid_targets(corners))
-            self.optimizers["clear"].descend(loss, cooldown_share(step, first, 0.5))
+            loss = compute_detection_loss(self.clear(images), self._make_grid_targets(corners))
+            self.optimizers["clear"].descend(loss, compute_cooldown(step, first, 0.5))
             return {"detection": loss.item()}
         if step == first:
             self.second.load_state_dict(self.clear.state_dict())
         images, corners = self._draw_views(draw, self.settings.batch)
         plain = torch.from_numpy(blur_boxes(images.cpu().numpy(), corners)).to(images)
         masks = torch.from_numpy(region.draw_masks(corners, self.size)[:, None].astype(np.float32)).to(images)
-        share = cooldown_share(step - first, self.settings.steps, self.settings.cooldown)
+        share = compute_cooldown(step - first, self.settings.steps, self.settings.cooldown)
         values, blurred = self._update_network(images, plain, masks, corners, share)
-        second = detection_loss(self.second(blurred), self._make_grid_targets(corners))
+        second = compute_detection_loss(self.second(blurred), self._make_grid_targets(corners))
         self.optimizers["second"].descend(second, 1.0)
         return {name: value.item() for name, value in (values | {"second": second}).items()}
 
@@ -174,9 +174,9 @@ class DartBlurTask:
         blurred = plain * (1 - masks) + self.network(plain, masks) * masks
         values = {
             "review": review_loss(blurred, plain, masks, self.settings.budget),
-            "processing": detection_loss(self.clear(blurred), targets),
-            "post": detection_loss(self.second(blurred), smoothed),
-            "cyclic": detection_loss(self._predict_after_step(blurred, truth, images), targets),
+            "processing": compute_detection_loss(self.clear(blurred), targets),
+            "post": compute_detection_loss(self.second(blurred), smoothed),
+            "cyclic": compute_detection_loss(self._predict_after_step(blurred, truth, images), targets),
         }
         total: Any = sum(values.values())  # each with the weight 1, as in the published code
         self.optimizers["network"].descend(total, share, clip=CLIP)
@@ -188,7 +188,7 @@ class DartBlurTask:
         They are differentiable in ``blurred``.
         """
         weights: dict[str, Tensor] = dict(self.second.named_parameters())
-        loss = detection_loss(functional_call(self.second, weights, (blurred,)), truth)
+        loss = compute_detection_loss(functional_call(self.second, weights, (blurred,)), truth)
         slopes = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
         rate = self.settings.inner_rate
         stepped = {name: weight - rate * slope for (name, weight), slope in zip(weights.items(), slopes, strict=True)}

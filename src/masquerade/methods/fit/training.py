@@ -15,16 +15,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, relu
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods.fit import BITS, GROUP, FitSettings, draw_passwords, encode_bits, group_bits
 from masquerade.networks.deterministic import ReflectedConv2d
+from masquerade.networks.discriminators import MultiScale
 from masquerade.networks.inputs import round_to_8_bits
-from masquerade.networks.patchgan import MultiScale
 from masquerade.training import distributed
-from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.optimizers import Optimizers, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -120,7 +120,8 @@ class Discriminators(MultiScale):
 
     Input (N, 3, S, S) in [-1, 1]. Output: ``scales`` maps of scores, finest first; 1 means real, 0 drawn. ``depth``
     convolutions precede the one that gives the score. The first has ``width`` channels, each further one twice as many,
-    up to 8 times ``width``; all but the last halve the picture. The instance norm of `patchgan` would hide the colors.
+    up to 8 times ``width``; all but the last halve the picture. The instance norm of `PatchDiscriminator` would
+    hide the colors.
     ``coarser``: the networks of all scales but the finest, if other discriminators have them, too.
     """
 
@@ -256,7 +257,7 @@ class TransformerTask:
         faces |= self._draw_under(faces["anonymized"], ("recovered", "wrong", "wrong_too"), numbers)
         values = {"discriminators": self._update_discriminators(images, faces)}
         values |= self._update_transformer(
-            images, faces, numbers, cooldown_share(step, self.settings.steps, self.settings.cooldown)
+            images, faces, numbers, compute_cooldown(step, self.settings.steps, self.settings.cooldown)
         )
         return {name: value.item() for name, value in values.items()}
 
@@ -338,7 +339,7 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
     archive = training.archive
     pictures = read_images(archive, job.people, settings.halvings)
     check_classifier(settings, pictures.shape[1])
-    task = TransformerTask(settings, loaded("identity", job.backbones), pictures, job.seed)
+    task = TransformerTask(settings, load_backbone("identity", job.backbones), pictures, job.seed)
     network = training.average(task.network)
     sources = to_float(read_images(archive, "validation", settings.halvings, SAMPLES))
     training.fit(task, settings.steps, lambda: draw_samples(network, sources, job.seed))

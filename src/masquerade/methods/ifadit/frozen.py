@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.backbones.landmarks.training import to_shares
 from masquerade.core.images import to_float
 from masquerade.methods.ifadit import IfaditSettings
@@ -43,7 +43,7 @@ class FrozenNetworks:
         self.region = region
         self.device = device()
         for name in names:
-            setattr(self, name, loaded(name, checkpoints))
+            setattr(self, name, load_backbone(name, checkpoints))
 
     def use_span(self, span: nn.Module) -> None:
         """From now on ``identity`` gives the results of ``span`` (N, D) for identity vectors (N, 512)."""

@@ -20,8 +20,8 @@ from masquerade.backbones.inversion.inverter import KINDS, Inverter
 from masquerade.methods.ifadit import IfaditSettings
 from masquerade.networks import deterministic
 from masquerade.networks.identity_mapping import IdentityMapping
-from masquerade.networks.linear_codes import LinearCodes, linear_side
 from masquerade.networks.stylegan2 import Generator
+from masquerade.networks.w_space import LinearCodes, choose_linear_side
 
 IDENTITY = 512
 """Width of an identity vector: section 3.2."""
@@ -204,7 +204,7 @@ class Disentangler(nn.Module):
         width, shared = small.span or IDENTITY, not small.mapping_per_layer
         self.mapping = IdentityMapping(layers, width, style, settings.mapping, shared)
         self.register_buffer("latent_avg", mean.clone())
-        self.linear = LinearCodes(linear_side(layers), style) if small.linear else None
+        self.linear = LinearCodes(choose_linear_side(layers), style) if small.linear else None
 
     def attributes(self, images: Tensor) -> Tensor:
         """a = E_Attr(X): images (N, 3, H, W) of any size -> (N, layers, style)."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from masquerade.backbones.generator.reconstruction import energy_distance
+from masquerade.backbones.generator.reconstruction import compute_energy_distance
 from masquerade.backbones.inversion.inverter import Inverter, start_from
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
@@ -28,7 +28,7 @@ from masquerade.methods.ifadit.network import Disentangler, Span, Transform, dra
 from masquerade.networks.inputs import round_to_8_bits
 from masquerade.training import checkpoints
 from masquerade.training.checkpoints import Saved
-from masquerade.training.optimizers import Optimizers, cooldown_share
+from masquerade.training.optimizers import Optimizers, compute_cooldown
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Phases, Training, arrange_columns, compute_digest
 
@@ -56,7 +56,7 @@ class Phase:
     def update(self, values: dict[str, Tensor], weights: dict[str, float], step: int) -> dict[str, float]:
         """Take one step on the sum of the losses, times their ``weights`` (1 for the others). Returns them by name."""
         total = cast("Tensor", sum(weights.get(name, 1.0) * value for name, value in values.items()))
-        rate = cooldown_share(step, self.steps, self.settings.small_scale.cooldown)
+        rate = compute_cooldown(step, self.steps, self.settings.small_scale.cooldown)
         self.optimizers["all"].descend(total, rate)
         return {f"{self.name}/{name}": value.item() for name, value in (values | {"total": total}).items()}
 
@@ -155,11 +155,9 @@ class PhaseTwo(ImagePhase):
         self.optimizers = {"all": Optimizers(learning, phase_two.learning_rate, settings.betas, kernels)}
         self.lpips = None
         if settings.lpips:
-            from masquerade.backbones.inversion.training import perceptual
+            from masquerade.networks.lpips import load_loss
 
-            self.lpips = perceptual(
-                networks.device, "methods.ifadit.params.phase_two.recovered.lpips and altered.lpips"
-            )
+            self.lpips = load_loss(networks.device, "methods.ifadit.params.phase_two.recovered.lpips and altered.lpips")
 
     def step(self, step: int) -> dict[str, float]:
         self.set_training(self.joint)
@@ -256,7 +254,7 @@ class Rehearsal(Phase):
         values = {
             "anonymity": losses.anonymity_loss(shown, torch.cat([identity, identity])),
             "recovery": losses.recovery_loss(*back, identity),
-            "spread": energy_distance(hidden, others),
+            "spread": compute_energy_distance(hidden, others),
         }
         if self.settings.compensation:
             values["compensation"] = losses.compensation_loss(corrected, hidden)

@@ -42,12 +42,12 @@ class Fakes:
 
 def write_fakes(space: LatentSpace, output: Path, count: int, psi: float, seed: int) -> torch.Tensor:
     """Draw ``count`` fakes, truncated by ``psi``, and write their codes and features. Returns the first pictures."""
-    from masquerade.backbones.generator.training import normal
+    from masquerade.backbones.generator.training import draw_z
 
     generator = space.generator
     codes, features, samples = [], [], None
     with torch.no_grad():
-        every = normal(seed, "fakes", count, generator.style_width)
+        every = draw_z(seed, "fakes", count, generator.style_width)
         for z in tqdm(every.split(BATCH), desc="fakes", mininterval=5):
             w = generator.truncate(generator.map(z.to(space.device)), psi).cpu()
             images = space.draw(generator.broadcast(w))

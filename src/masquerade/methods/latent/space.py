@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.core import fingerprints
 from masquerade.core.images import check_size, to_uint8
 from masquerade.methods._batches import Remembered
@@ -26,9 +26,9 @@ class LatentSpace:
 
     def __init__(self, backbones: Mapping[str, Path]):
         self.device = device()
-        self.generator = loaded("generator", backbones)
-        self.inverter: Any = loaded("inversion", backbones) if "inversion" in backbones else None
-        self.semantics: Any = loaded("semantics", backbones) if "semantics" in backbones else None
+        self.generator = load_backbone("generator", backbones)
+        self.inverter: Any = load_backbone("inversion", backbones) if "inversion" in backbones else None
+        self.semantics: Any = load_backbone("semantics", backbones) if "semantics" in backbones else None
         self.generator_md5 = fingerprints.md5(backbones["generator"])
         self.backbones = backbones
         self._kept: dict[str, Tensor] | None = None

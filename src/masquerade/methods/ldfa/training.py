@@ -22,7 +22,7 @@ from masquerade.methods._inpainting.training import People, read_people
 from masquerade.methods.ldfa import LdfaSettings, PhaseSettings
 from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, device
-from masquerade.training.optimizers import Optimizers, cooldown_share
+from masquerade.training.optimizers import Optimizers, compute_cooldown
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -254,13 +254,13 @@ class LdfaTask:
         if step < first:
             values = self._reconstruct(draw)
             loss = values["pixels"] + settings.edges * values["edges"]
-            share = cooldown_share(step, first, settings.cooldown)
+            share = compute_cooldown(step, first, settings.cooldown)
             self.optimizers["autoencoder"].descend(loss, share)
         else:
             if step == first:
                 self._standardize()
             values = {"denoising": self._denoise(draw)}
-            share = cooldown_share(step - first, settings.denoiser.steps, settings.cooldown)
+            share = compute_cooldown(step - first, settings.denoiser.steps, settings.cooldown)
             self.optimizers["denoiser"].descend(values["denoising"], share)
         return {name: value.item() for name, value in values.items()}
 

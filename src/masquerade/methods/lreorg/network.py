@@ -15,7 +15,7 @@ from torch.nn import functional
 from masquerade.backbones.semantics.network import SemanticEncoder
 from masquerade.core import seeding
 from masquerade.methods.lreorg import Keyword
-from masquerade.training.optimizers import Optimizers, cooldown_share
+from masquerade.training.optimizers import Optimizers, compute_cooldown
 
 SLOPE = 0.2  # of the leaky rectifiers, as in the dense blocks of Wang et al. 2018 (ESRGAN)
 START = 0.1  # initial size of a block's last layer, relative to the size that keeps the variance
@@ -203,5 +203,5 @@ def train_reader(codes: Tensor, identities: Tensor, features: Tensor, steps: int
         rows = torch.from_numpy(draw.choice(len(codes), min(READER_BATCH, len(codes)), replace=False))
         vectors, predicted = reader(codes[rows])
         loss = (1 - (vectors * identities[rows]).sum(1)).mean() + (predicted - features[rows]).square().mean() / spread
-        optimizers.descend(loss, cooldown_share(step, steps, READER_COOLDOWN))
+        optimizers.descend(loss, compute_cooldown(step, steps, READER_COOLDOWN))
     return reader.requires_grad_(False)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masquerade.backbones import loaded
+from masquerade.backbones import load_backbone
 from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import seeding
 from masquerade.core.images import FaceArchive, to_float
@@ -24,7 +24,7 @@ from masquerade.methods.lreorg.network import CDFNet, Vocabulary, train_reader
 from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.checkpoints import Saved
-from masquerade.training.optimizers import Optimizers, cooldown_share, weigh_losses
+from masquerade.training.optimizers import Optimizers, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -169,7 +169,7 @@ class SwapTask:
         if small.others:
             values["others"] = self._other_attributes_loss(rows, swapped, features)
             total = total + small.others * values["others"]
-        self.optimizers["network"].descend(total, cooldown_share(step, settings.steps, small.cooldown), small.clip)
+        self.optimizers["network"].descend(total, compute_cooldown(step, settings.steps, small.cooldown), small.clip)
         kind = ("" if draws_images else "codes.") + ("identity" if swapped == IDENTITY else "attribute")
         return {f"{kind}.{name}": value.item() for name, value in (values | {"total": total}).items()}
 
@@ -252,7 +252,7 @@ def train(settings: LReOrgSettings, job: TrainingJob) -> None:
     space = LatentSpace({name: job.backbones[name] for name in ("generator", "semantics", *inversion)})
     count = round(settings.inverted * settings.faces)
     photographs = invert_images(training.archive, space, count, job) if inversion else None
-    task = SwapTask(settings, space, loaded("identity", job.backbones), job.seed, photographs)
+    task = SwapTask(settings, space, load_backbone("identity", job.backbones), job.seed, photographs)
     network = training.average(task.network)
     training.fit(task, settings.steps, lambda: draw_samples(network, task))
     training.save({"network": network}, {}, (*TIED, *inversion))

@@ -28,7 +28,7 @@ class Riddle(Method):
     paper = "Li et al. 2023, CVPR (arXiv:2303.05171)"
     capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, latents=True)
     needs = ("generator", "inversion", "semantics", "identity")
-    losses = ("vgg16", "alexnet")  # LPIPS of the five pictures, by one of both (`perceptual`)
+    losses = ("vgg16", "alexnet")  # LPIPS of the five pictures, by one of both (``perceptual``)
     architecture = ("groups", "width", "heads", "hidden")
 
     Params = RiddleSettings

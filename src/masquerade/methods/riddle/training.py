@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones import loaded
-from masquerade.backbones.generator.reconstruction import energy_distance
-from masquerade.backbones.inversion.training import perceptual
+from masquerade.backbones import load_backbone
+from masquerade.backbones.generator.reconstruction import compute_energy_distance
 from masquerade.core import seeding
 from masquerade.core.images import to_float
 from masquerade.methods.latent.space import LatentSpace
@@ -18,8 +17,9 @@ from masquerade.methods.riddle import RiddleSettings
 from masquerade.methods.riddle.network import LatentEncryptor
 from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, place, round_to_8_bits
+from masquerade.networks.lpips import load_loss
 from masquerade.training.checkpoints import Saved
-from masquerade.training.optimizers import Muon, cooldown_share, weigh_losses
+from masquerade.training.optimizers import Muon, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
@@ -88,7 +88,7 @@ def layout_loss(generated: Tensor, target: Tensor) -> Tensor:
 
 def distribution_loss(codes: Tensor, real: Tensor) -> Tensor:
     """Energy distance of codes (N, K) and (M, K), divided by sqrt(K); 0 for equal distributions."""
-    return energy_distance(codes, real) / codes.shape[1] ** 0.5
+    return compute_energy_distance(codes, real) / codes.shape[1] ** 0.5
 
 
 EVERY, SHARE = 6, 0.5  # fast steps for each slow step, and the length of a slow step: Zhang et al. 2019, section 3
@@ -133,7 +133,7 @@ class EncryptorTask:
                  seed: int):  # fmt: skip
         # first, because a missing file should stop a training before all its pictures are inverted
         self.lpips = (
-            perceptual(space.device, LPIPS_KNOB, settings.small_scale.perceptual) if settings.losses.lpips else None
+            load_loss(space.device, LPIPS_KNOB, settings.small_scale.perceptual) if settings.losses.lpips else None
         )
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
         self.settings, self.space, self.identity, self.pictures, self.seed = settings, space, identity, pictures, seed
@@ -249,7 +249,7 @@ class EncryptorTask:
         return rows, self.codes[torch.from_numpy(rows)].to(self.space.device)
 
     def _schedule(self, step: int) -> None:
-        factor = cooldown_share(step, self.settings.steps, self.settings.cooldown)
+        factor = compute_cooldown(step, self.settings.steps, self.settings.cooldown)
         for name, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
                 group["lr"] = self.settings.learning_rate * factor * (OTHERS_RATE if name == "others" else 1.0)
@@ -317,7 +317,7 @@ def train(settings: RiddleSettings, job: TrainingJob) -> None:
     """
     training = Training(job, settings)
     archive, space = training.archive, LatentSpace({name: job.backbones[name] for name in ("generator", "inversion")})
-    task = EncryptorTask(settings, space, loaded("identity", job.backbones), training.pictures(), job.seed)
+    task = EncryptorTask(settings, space, load_backbone("identity", job.backbones), training.pictures(), job.seed)
     network = training.average(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
     training.fit(task, settings.steps, lambda: draw_samples(network, space, sources))
