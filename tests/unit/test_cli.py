@@ -368,7 +368,7 @@ class TestHideAndKeep:
     @pytest.mark.parametrize(
         ("hide", "keep", "message"),
         [
-            (["age"], ["age"], "--hide age --keep age: age cannot be hidden and kept at once; name each in one list"),
+            (["age"], ["age"], "--hide age --keep age: age is named twice; name it once"),
             (None, ["identity"], "hide must name a keyword"),
         ],
     )
