@@ -5,13 +5,10 @@ The architecture is in training.py; the judge that uses it is judges/attributes.
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
-from masquerade.core.settings import SmallScale
+from masquerade.core.settings import Decay, Share, SmallScale
 from masquerade.training.settings import Computed, OwnPublished, Updates
-
-Count = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class AttributeClassifierSmallScale(SmallScale):
@@ -30,11 +27,11 @@ class AttributeClassifierSettings(OwnPublished, Updates, Computed):
 
     input_size: Annotated[int, Field(ge=8)]
     """Side in pixels of the network's input; the network resizes its crop to it."""
-    widths: Annotated[list[Count], Field(min_length=1)]
+    widths: Annotated[list[PositiveInt], Field(min_length=1)]
     """Channels of the stages; each stage halves the picture (64, 128, 256, 512, 512: VGG-16)."""
-    units: Annotated[list[Count], Field(min_length=1)]
+    units: Annotated[list[PositiveInt], Field(min_length=1)]
     """Convolutions of each stage (2, 2, 3, 3, 3: VGG-16)."""
-    dropout: Annotated[float, Field(ge=0, lt=1)]
+    dropout: Decay
     """Share of the last features that a training step sets to 0 (0.5: VGG-16)."""
     small_scale: AttributeClassifierSmallScale = AttributeClassifierSmallScale()
     """What small scales change."""

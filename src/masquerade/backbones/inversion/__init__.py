@@ -7,48 +7,48 @@ generator/layouts.py.
 from types import SimpleNamespace
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from masquerade.core.settings import Channels, Settings, SmallScale
+from masquerade.core.settings import Channels, Decay, Settings, SmallScale
 from masquerade.training.settings import Computed, Published, Updates
 
 
 class InversionWeights(Settings):
     """lambda of each loss of the encoder's training (Tov et al. 2021, section 4 and appendix A)."""
 
-    pixels: Annotated[float, Field(ge=0)]
+    pixels: NonNegativeFloat
     """Weight of the mean squared difference of the pixels (1: Tov et al. 2021, appendix A)."""
-    lpips: Annotated[float, Field(ge=0)]
+    lpips: NonNegativeFloat
     """Weight of LPIPS by AlexNet (0.8: appendix A); 0 if AlexNet is not available."""
-    identity: Annotated[float, Field(ge=0)]
+    identity: NonNegativeFloat
     """Weight of 1 - cosine of the identity vectors (0.1: appendix A)."""
-    offsets: Annotated[float, Field(ge=0)]
+    offsets: NonNegativeFloat
     """Weight of the squared length of the offsets between the codes of the layers (0.0002: appendix A)."""
-    adversarial: Annotated[float, Field(ge=0)]
+    adversarial: NonNegativeFloat
     """Weight of the discriminator between codes and W (0.1: appendix A)."""
 
 
 class CodeDiscriminatorSettings(Settings):
     """The discriminator between codes and W, and its Adam."""
 
-    layers: Annotated[int, Field(ge=1)]
+    layers: PositiveInt
     """Hidden layers (3: e4e's published code)."""
     equalized: bool
     """Whether the layers have an equalized learning rate and StyleGAN2's gain (false: e4e's published code)."""
-    learning_rate: Annotated[float, Field(gt=0)]
+    learning_rate: PositiveFloat
     """Learning rate, constant (0.00002: e4e's published code)."""
-    betas: Annotated[list[Annotated[float, Field(ge=0, lt=1)]], Field(min_length=2, max_length=2)]
+    betas: Annotated[list[Decay], Field(min_length=2, max_length=2)]
     """Decay of the means of the gradient and of its square (0.9, 0.999, Adam's defaults: e4e's published code)."""
 
 
 class PairSettings(Settings):
     """Drawn pictures with known codes, from which the kind ``mobile`` learns."""
 
-    count: Annotated[int, Field(ge=0)]
+    count: NonNegativeInt
     """Pictures, drawn once before the first step (0: none; ours)."""
-    batch: Annotated[int, Field(ge=1)]
+    batch: PositiveInt
     """Pairs in a batch; they are made worse as photographs are: compression, blur, grain, small shifts."""
-    pictures_every: Annotated[int, Field(ge=1)]
+    pictures_every: PositiveInt
     """Steps from one with ``batch`` pictures of the faces, whose codes are unknown, to the next. Such a step draws them
     and takes much longer."""
 
@@ -56,17 +56,17 @@ class PairSettings(Settings):
 class RefinementSettings(Settings):
     """The optimization of the codes that the encoder of the kind ``mobile`` gives, for each face (ours)."""
 
-    steps: Annotated[int, Field(ge=0)]
+    steps: NonNegativeInt
     """Steps; 0: none. One takes 0.3 seconds of a processor's core at 256 pixels."""
-    learning_rate: Annotated[float, Field(gt=0)]
+    learning_rate: PositiveFloat
     """Largest learning rate of Adam on W+, whose numbers have a deviation of 0.5; it falls to a fifth."""
-    pixels: Annotated[float, Field(ge=0)]
+    pixels: NonNegativeFloat
     """Weight of the mean squared difference of the pixels."""
-    coarse: Annotated[float, Field(ge=0)]
+    coarse: NonNegativeFloat
     """Weight of the same of means over 8 x 8 pixels."""
-    perceptual: Annotated[float, Field(ge=0)]
+    perceptual: NonNegativeFloat
     """Weight of LPIPS by AlexNet."""
-    prior: Annotated[float, Field(ge=0)]
+    prior: NonNegativeFloat
     """Weight of the mean squared coordinates in P_N space, 1 for random faces (Zhu et al. 2020)."""
 
 
@@ -78,15 +78,15 @@ class InversionSmallScale(SmallScale):
     mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
     optimizer: Literal["adam", "muon"] = "adam"
     """muon: for the weights of convolutions, with Adam for the rest; it needs fewer pictures."""
-    parts: Annotated[float, Field(ge=0)] = 0.0
+    parts: NonNegativeFloat = 0.0
     """Extra weight of a pixel of brows, eyes, nose and mouth in the absolute differences, as for the generator."""
-    absolute: Annotated[float, Field(ge=0)] = 0.0
+    absolute: NonNegativeFloat = 0.0
     """Weight of the mean absolute difference of the pixels, weighted by ``parts``."""
-    edges: Annotated[float, Field(ge=0)] = 0.0
+    edges: NonNegativeFloat = 0.0
     """Weight of the same of the steps from pixel to pixel."""
-    texture: Annotated[float, Field(ge=0)] = 0.0
+    texture: NonNegativeFloat = 0.0
     """Weight of the difference of local sharpness, as in the generator's training."""
-    codes: Annotated[float, Field(ge=0)] = 0.0
+    codes: NonNegativeFloat = 0.0
     """Weight of the mean squared error of the codes of generated pictures, which are known. For the kind ``mobile`` it
     is the error of the styles that the codes give."""
 
@@ -109,11 +109,11 @@ class InversionSettings(Published, Updates, Computed):
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
-    batch: Annotated[int, Field(ge=1)]
+    batch: PositiveInt
     """Real pictures in a batch (8: Tov et al. 2021, appendix A)."""
-    offsets_from: Annotated[int, Field(ge=0)]
+    offsets_from: NonNegativeInt
     """The step from which the first offset is trained (20000: appendix A); before it all layers have one code."""
-    offsets_every: Annotated[int, Field(ge=1)]
+    offsets_every: PositiveInt
     """Steps between the starts of two offsets (2000: appendix A)."""
     weights: InversionWeights
     """lambda of each loss."""
@@ -123,13 +123,13 @@ class InversionSettings(Published, Updates, Computed):
     """What the kind ``mobile`` learns from; null for the other kinds, as the next."""
     refinement: RefinementSettings | None = None
     """What follows the encoder."""
-    samples_every: Annotated[int, Field(ge=1)] = 5000
+    samples_every: PositiveInt = 5000
     """Steps between sample pictures."""
     small_scale: InversionSmallScale = InversionSmallScale()
     """What small scales change."""
     floor_identity: Annotated[float, Field(ge=-1, le=1)] = 0.5
     """Smallest mean cosine of identity vectors of faces and their reconstructions; below it the run stops."""
-    floor_psnr: Annotated[float, Field(ge=0)] = 18.0
+    floor_psnr: NonNegativeFloat = 18.0
     """Smallest mean PSNR of the reconstructions in dB; below it the run stops."""
 
     @property

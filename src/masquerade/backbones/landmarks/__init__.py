@@ -5,11 +5,10 @@ The architecture and the Wing loss are in training.py; dlib's landmarks are in j
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat, PositiveInt
 
+from masquerade.core.settings import Share
 from masquerade.training.settings import KernelSmallScale, OwnPublished, RisingUpdates
-
-Count = Annotated[int, Field(ge=1)]
 
 
 class LandmarksSettings(OwnPublished, RisingUpdates):
@@ -17,15 +16,15 @@ class LandmarksSettings(OwnPublished, RisingUpdates):
 
     input_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the network's input; the network resizes pictures to it (64: Feng et al. 2018)."""
-    widths: Annotated[list[Count], Field(min_length=1, max_length=7)]
+    widths: Annotated[list[PositiveInt], Field(min_length=1, max_length=7)]
     """Channels of the convolutions; each halves the picture (32, 64, 128, 256, 512: CNN-6)."""
-    hidden: Count
+    hidden: PositiveInt
     """Units of the hidden layer (1024: CNN-6)."""
-    wing_width: Annotated[float, Field(gt=0)]
+    wing_width: PositiveFloat
     """w of the Wing loss in pixels of the input: below w the loss is logarithmic (10: Feng et al. 2018)."""
-    wing_epsilon: Annotated[float, Field(gt=0)]
+    wing_epsilon: PositiveFloat
     """epsilon of the Wing loss in pixels: the curvature of the logarithm (2: Feng et al. 2018)."""
-    floor_share: Annotated[float, Field(ge=0, le=1)] = 0.95
+    floor_share: Share = 0.95
     """Smallest share of faces with a normalized mean error below 8 %; with fewer the run stops."""
     small_scale: KernelSmallScale = KernelSmallScale()
     """What small scales change."""

@@ -5,13 +5,10 @@ The architecture is in networks/bisenet.py; the names of the classes are in core
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from masquerade.core.settings import Channels
+from masquerade.core.settings import Channels, Share
 from masquerade.training.settings import KernelSmallScale, Published, RisingUpdates
-
-Count = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class ParsingSmallScale(KernelSmallScale):
@@ -37,7 +34,7 @@ class ParsingSettings(Published, RisingUpdates):
     """Channels of the stem; all others are multiples of it (64: ResNet-18, the published weights)."""
     stride: Literal[2, 4, 8]
     """Pixels of the input per position of the finest features (8: the published weights)."""
-    auxiliary: Annotated[float, Field(ge=0)]
+    auxiliary: NonNegativeFloat
     """Weight of the losses at 1/8 and 1/16 of the context path (1: Yu et al. 2018, Eq. 2); 0: not trained."""
     ohem_probability: Annotated[float, Field(gt=0, le=1)]
     """A pixel is hard below this probability of its true class (0.7: the published code); 1: all pixels count."""

@@ -5,9 +5,9 @@ The backbones themselves are one folder up; published recognizers that only judg
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
-from masquerade.core.settings import Channels, Settings
+from masquerade.core.settings import Channels, Settings, Share
 from masquerade.training.settings import KernelSmallScale, Published, RisingUpdates
 
 
@@ -19,21 +19,18 @@ class RecognitionSettings(RisingUpdates):
     }
     input_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the network's input; the network resizes pictures to it."""
-    identities: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]]
+    identities: tuple[Share, Share]
     """Part of the people of its group, in the order of a hash of their names: [0, 0.5] is the first half."""
-    scale: Annotated[float, Field(gt=0)]
+    scale: PositiveFloat
     """s of ArcFace (64: Deng et al. 2019, section 3.1)."""
     margin: Annotated[float, Field(ge=0, le=1.5)]
     """m of ArcFace in radians (0.5: Deng et al. 2019, section 3.1)."""
-    floor_auc: Annotated[float, Field(ge=0, le=1)] = 0.98
+    floor_auc: Share = 0.98
     """The area under the ROC curve on unseen identities below which the run stops."""
-    floor_tar: Annotated[float, Field(ge=0, le=1)] = 0.9
+    floor_tar: Share = 0.9
     """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""
     small_scale: KernelSmallScale = KernelSmallScale()
     """What small scales change."""
-
-
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class PhotographSettings(Settings):

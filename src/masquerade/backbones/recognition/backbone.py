@@ -3,9 +3,9 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import PositiveFloat, field_validator
 
 from masquerade.backbones import Backbone
 from masquerade.backbones.recognition import SMALLEST_INPUT, IdentitySettings, PhotographSettings, RecognitionSettings
@@ -76,7 +76,7 @@ class InceptionRecognizer(RecognizerBackbone):
     architecture = ("width", "repeats", "recognition.input_size")
 
     class Params(OwnPublished):
-        width: Annotated[float, Field(gt=0)]
+        width: PositiveFloat
         """Factor of every number of channels (1: FaceNet's public models)."""
         repeats: tuple[int, int, int]
         """Blocks of each kind (5, 10, 5: FaceNet's public models)."""
