@@ -5,7 +5,7 @@ The architecture is in networks/bisenet.py; the names of the classes are in core
 
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat
 
 from masquerade.core.settings import Channels, Share
 from masquerade.training.settings import KernelSmallScale, Published, RisingUpdates
