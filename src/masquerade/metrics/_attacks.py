@@ -58,12 +58,12 @@ class Attack:
     def over_trainings(self, measure: Callable[[Probes], Value]) -> Value:
         """The mean of ``measure`` over the trainings that have a value; several of them have a spread."""
         values = [measure(probes) for probes in self.trainings]
-        counted = [value for value in values if value.over]
-        if len(counted) < 2:
-            return (counted or values)[0]
-        numbers, draws = [value.value for value in counted], [value.draws for value in counted]
+        measured = [value for value in values if value.over]
+        if len(measured) < 2:
+            return (measured or values)[0]
+        numbers, draws = [value.value for value in measured], [value.draws for value in measured]
         return replace(
-            counted[0], value=float(np.mean(numbers)), spread=float(np.std(numbers, ddof=1)),
+            measured[0], value=float(np.mean(numbers)), spread=float(np.std(numbers, ddof=1)),
             spread_of="deals of the names" if self.control else "trainings",
             draws=mean_of_draws([part for part in draws if part is not None]),
         )  # fmt: skip
@@ -101,13 +101,13 @@ def find_strongest(values: Mapping[str, Value], extreme: Literal["highest", "low
     The draws are the extreme of all values in each bootstrap sample, so that the interval is that of the extreme.
     Without any value, the first one is returned.
     """
-    counted = {name: value for name, value in values.items() if value.over}
-    if not counted:
+    measured = {name: value for name, value in values.items() if value.over}
+    if not measured:
         return next(iter(values.items()))
     choose, over_draws = (max, np.fmax) if extreme == "highest" else (min, np.fmin)
-    name = choose(counted, key=lambda each: counted[each].value)
-    draws = [value.draws for value in counted.values() if value.draws is not None]
-    return name, replace(counted[name], draws=over_draws.reduce(draws) if draws else None)
+    name = choose(measured, key=lambda each: measured[each].value)
+    draws = [value.draws for value in measured.values() if value.draws is not None]
+    return name, replace(measured[name], draws=over_draws.reduce(draws) if draws else None)
 
 
 def measure_attackers(

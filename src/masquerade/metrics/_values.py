@@ -33,8 +33,8 @@ def mean(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
 
 def share(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
     """The mean over the finite ``values`` (N,) of 0 and 1, of N. A share has no spread of its own."""
-    counted = mean(values, weights)
-    return replace(counted, spread=None, spread_of="", note=note if counted.over else counted.note)
+    average = mean(values, weights)
+    return replace(average, spread=None, spread_of="", note=note if average.over else average.note)
 
 
 def average_pixels(evidence: Evidence, quantity: str, scale: float = 1.0) -> dict[str, Value]:

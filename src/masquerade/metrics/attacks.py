@@ -160,13 +160,13 @@ class PoisoningProtectionRate(AttackMetric):
 
 
 def _measure_missed(attack: Attack) -> Value:
-    found = attack.over_trainings(count_first(1))
-    if not found.over:
-        return found
+    rate = attack.over_trainings(count_first(1))
+    if not rate.over:
+        return rate
     failed = describe_untrained(attack) if attack.recognizer == LEARNED else ""
-    draws = None if found.draws is None else 1 - found.draws
+    draws = None if rate.draws is None else 1 - rate.draws
     note = "; ".join(part for part in (f"found by {describe_chance(attack, 1)}", failed) if part)
-    return replace(found, value=1 - found.value, draws=draws, note=note)
+    return replace(rate, value=1 - rate.value, draws=draws, note=note)
 
 
 AT_ONCE = 2**22
@@ -204,16 +204,16 @@ class AttackEqualErrorRate(AttackMetric):
 
 def _equal_error(probes: Probes) -> Value:
     distances = probes.numbers("distance")
-    counted = np.flatnonzero(np.isfinite(distances))
-    if not counted.size:
+    rows = np.flatnonzero(np.isfinite(distances))
+    if not rows.size:
         return refuse(probes, "no face could be measured")
-    strangers = [np.asarray(part, dtype=np.float64) for part in probes.rows["strangers"].iloc[counted]]
+    strangers = [np.asarray(part, dtype=np.float64) for part in probes.rows["strangers"].iloc[rows]]
     strangers = [part[np.isfinite(part)] for part in strangers]
     if not sum(map(len, strangers)):
         return refuse(probes, "the gallery has no strangers")
-    every = np.vstack([np.ones(len(counted)), probes.weights[:, counted]])
-    rates = equal_error_rates(distances[counted], strangers, every)
-    return Value(float(rates[0]), len(counted), len(distances), draws=rates[1:])
+    every = np.vstack([np.ones(len(rows)), probes.weights[:, rows]])
+    rates = equal_error_rates(distances[rows], strangers, every)
+    return Value(float(rates[0]), len(rows), len(distances), draws=rates[1:])
 
 
 def equal_error_rates(genuine: np.ndarray, strangers: list[np.ndarray], weights: np.ndarray) -> np.ndarray:

@@ -133,14 +133,16 @@ def _means(parts: dict[str, tuple[np.ndarray, str]], over: list[str], weights: n
 def _balance(truth: np.ndarray, predicted: np.ndarray, weights: np.ndarray, note: str) -> Value:
     """The mean over contents of the share that is kept among the originals with that content."""
     agree = _agree(truth, predicted)
-    counted = np.isfinite(agree)
-    contents, numbers = np.unique(truth[counted], return_counts=True)
+    is_measured = np.isfinite(agree)
+    contents, numbers = np.unique(truth[is_measured], return_counts=True)
     if len(contents) < 2:
-        return Value(math.nan, int(counted.sum()), len(agree), note="all originals that count have the same content")
+        return Value(
+            math.nan, int(is_measured.sum()), len(agree), note="all originals that count have the same content"
+        )
     shares = [share(np.where(truth == content, agree, np.nan), weights) for content in contents]
     return Value(
         float(np.mean([part.value for part in shares])),
-        int(counted.sum()),
+        int(is_measured.sum()),
         len(agree),
         note=f"{note}; {' and '.join(map(str, numbers))} faces of each content",
         draws=mean_of_draws([part.draws for part in shares if part.draws is not None]),

@@ -83,11 +83,13 @@ def _weights(evidence: Evidence, pictures: pd.Index) -> np.ndarray:
 
 def _value(right: np.ndarray, weights: np.ndarray, note: str) -> Value:
     """The mean of (images, attributes) without NaN; ``over`` counts the images with any number."""
-    counted = np.isfinite(right)
-    if not counted.any():
+    is_measured = np.isfinite(right)
+    if not is_measured.any():
         return Value(math.nan, 0, len(right), note="no test picture has a label and a prediction")
-    draws = compute_weighted_ratios(np.where(counted, right, 0.0).sum(axis=1), counted.sum(axis=1), weights)
-    return Value(float(right[counted].mean()), int(counted.any(axis=1).sum()), len(right), note=note, draws=draws)
+    draws = compute_weighted_ratios(np.where(is_measured, right, 0.0).sum(axis=1), is_measured.sum(axis=1), weights)
+    return Value(
+        float(right[is_measured].mean()), int(is_measured.any(axis=1).sum()), len(right), note=note, draws=draws
+    )
 
 
 def _balance(right: np.ndarray, label: np.ndarray, weights: np.ndarray, note: str) -> Value:
