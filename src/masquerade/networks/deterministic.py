@@ -64,16 +64,16 @@ def _apply(operation: Operation, images: Tensor, size: tuple[int, ...]) -> Tenso
         return operation(images, size)
     dtype = torch.promote_types(images.dtype, torch.float32)
     sides = zip(images.shape[-2:], size, strict=True)
-    rows, columns = (_build_matrix(operation, side, made, dtype).to(images.device) for side, made in sides)
+    rows, columns = (_build_matrix(operation, side, new_side, dtype).to(images.device) for side, new_side in sides)
     with precision.without_bfloat16(images.device):
         return (rows @ images.to(dtype) @ columns.T).to(images.dtype)
 
 
 @lru_cache(maxsize=64)
-def _build_matrix(operation: Operation, side: int, made: int, dtype: torch.dtype) -> Tensor:
+def _build_matrix(operation: Operation, side: int, new_side: int, dtype: torch.dtype) -> Tensor:
     """The matrix (made, side) of an operation on columns of ``side`` pixels, on the processor."""
     with torch.inference_mode(False), torch.no_grad():
-        return operation(torch.eye(side, dtype=dtype, device="cpu")[None, None], (made, side))[0, 0]
+        return operation(torch.eye(side, dtype=dtype, device="cpu")[None, None], (new_side, side))[0, 0]
 
 
 def _bilinear(images: Tensor, size: tuple[int, ...]) -> Tensor:

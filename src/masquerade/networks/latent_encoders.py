@@ -93,9 +93,9 @@ class Encoder4Editing(GradualStyleEncoder):
 
     def forward(self, images: Tensor, stage: int | None = None) -> Tensor:
         """``stage``: the number of offsets in use (progressive training), or None for all."""
-        used = self.layers if stage is None else min(stage + 1, self.layers)
-        first, *offsets = self.codes(images, used)
-        codes = [first, *(first + offset for offset in offsets), *[first] * (self.layers - used)]
+        count = self.layers if stage is None else min(stage + 1, self.layers)
+        first, *offsets = self.codes(images, count)
+        codes = [first, *(first + offset for offset in offsets), *[first] * (self.layers - count)]
         return torch.stack(codes, dim=1)
 
 
@@ -200,11 +200,11 @@ class MobileEncoder(nn.Module):
         for number, block in enumerate(self.body):
             x = block(x)
             if number in TAPS:
-                kept = functional.leaky_relu(self.kept[str(number)](x), SLOPE)
-                maps.append(functional.avg_pool2d(kept, 2) if number == min(TAPS) else kept)
+                reduced = functional.leaky_relu(self.kept[str(number)](x), SLOPE)
+                maps.append(functional.avg_pool2d(reduced, 2) if number == min(TAPS) else reduced)
         hidden = self.hidden(torch.cat([part.flatten(1) for part in maps], 1))
-        shared, own = self.shared(hidden), self.own(hidden).view(-1, self.layers, self.components)
-        return shared[:, None] + functional.pad(own, (0, shared.shape[1] - self.components))
+        shared_code, offsets = self.shared(hidden), self.own(hidden).view(-1, self.layers, self.components)
+        return shared_code[:, None] + functional.pad(offsets, (0, shared_code.shape[1] - self.components))
 
     def forward(self, images: Tensor) -> Tensor:
         return self.principal.offsets(self.coordinates(images).float())

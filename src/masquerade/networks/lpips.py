@@ -60,9 +60,9 @@ def read_convolutions(path: Path, trunk: Trunk) -> "dict[str, torch.Tensor]":
         return weight_files.select_tensors(weight_files.read(path), path, {"classifier.": "ImageNet's classes"})
     arrays = weight_files.read_arrays(path)
     names = {
-        f"{FLAX[trunk]}.Conv_{number}.{theirs}": f"features.{place}.{ours}"
+        f"{FLAX[trunk]}.Conv_{number}.{flax_name}": f"features.{place}.{torch_name}"
         for number, place in enumerate(SLICES[trunk])
-        for theirs, ours in (("kernel", "weight"), ("bias", "bias"))
+        for flax_name, torch_name in (("kernel", "weight"), ("bias", "bias"))
     }
     # the other arrays are the heads of lpips
     layers = {name: value for name, value in arrays.items() if not name.startswith("NetLinLayer_")}

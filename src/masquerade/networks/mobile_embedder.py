@@ -88,14 +88,14 @@ def _list_shapes(network: MobileEmbedder) -> Iterator[tuple[str, tuple[int, ...]
 
 def _read_tensors(path: Path, network: MobileEmbedder) -> dict[str, Tensor]:
     content = path.read_bytes()
-    skipped = sum(int(np.prod(shape)) for shape in HEADS)
+    head_numbers = sum(int(np.prod(shape)) for shape in HEADS)
     shapes = dict(_list_shapes(network))
     layers = sum(name.endswith(".bias") for name in shapes)
-    expected = 2 * (skipped + sum(int(np.prod(shape)) for shape in shapes.values()) + LIMITS * layers) + INDEX
+    expected = 2 * (head_numbers + sum(int(np.prod(shape)) for shape in shapes.values()) + LIMITS * layers) + INDEX
     if len(content) != expected:
         raise CheckpointError(f"{path} has {len(content)} bytes, and the published file {expected}. Get it again.")
     numbers = np.frombuffer(content[:-INDEX], dtype="<f2").astype(np.float32)
-    tensors, start = {}, skipped
+    tensors, start = {}, head_numbers
     for name, shape in shapes.items():
         end = start + int(np.prod(shape))
         if not np.isfinite(numbers[start:end]).all():

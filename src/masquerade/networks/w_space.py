@@ -101,11 +101,11 @@ class LinearCodes(nn.Module):
         small = torch.cat([self._small(batch) for batch in batches])
         mean = small.mean(dim=0)
         centered = (small - mean).mul_(scale)
-        used = min(len(self.bias), *centered.shape)
-        _, values, basis = torch.pca_lowrank(centered, q=used, center=False, niter=3)
+        rank = min(len(self.bias), *centered.shape)
+        _, values, basis = torch.pca_lowrank(centered, q=rank, center=False, niter=3)
         deviation = values / len(centered) ** 0.5
         basis = basis / deviation.clamp(min=1e-6) * (deviation / deviation.mean()) ** (1 - 2 * SPREAD)
-        self.weight[:, :used] = scale[:, None] * basis
+        self.weight[:, :rank] = scale[:, None] * basis
         self.bias.copy_(-mean @ self.weight.float())
 
 

@@ -107,8 +107,8 @@ def load_into(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> N
         ]
     )
     if problems:
-        listed = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
-        raise CheckpointError(f"{path} does not fit {type(module).__name__}: {listed}.")
+        text = "; ".join(problems[:4]) + (f"; and {len(problems) - 4} more" if len(problems) > 4 else "")
+        raise CheckpointError(f"{path} does not fit {type(module).__name__}: {text}.")
     module.load_state_dict(dict(tensors))
 
 

@@ -23,8 +23,8 @@ def use_bfloat16(
     It has no effect where bfloat16 does not pay, and on frozen networks on a GPU in a deterministic process. ``cache``:
     whether weights are converted once in the block, which must then not update them.
     """
-    used = enabled and not (frozen and is_exact(device)) and bfloat16_pays(device)
-    return torch.autocast(device.type, torch.bfloat16, cache_enabled=cache) if used else nullcontext()
+    enabled_here = enabled and not (frozen and is_exact(device)) and bfloat16_pays(device)
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=cache) if enabled_here else nullcontext()
 
 
 def without_bfloat16(device: torch.device) -> AbstractContextManager:
@@ -69,8 +69,8 @@ def prepare_networks(modules: Iterable[nn.Module], arithmetic: Arithmetic | None
 def _in_channels_last(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The inputs of a module; maps (N, C, H, W) with the channels of a pixel side by side."""
     maps = (isinstance(value, Tensor) and value.ndim == 4 for value in inputs)
-    chosen = zip(inputs, maps, strict=True)
-    return tuple(value.contiguous(memory_format=torch.channels_last) if used else value for value, used in chosen)
+    pairs = zip(inputs, maps, strict=True)
+    return tuple(value.contiguous(memory_format=torch.channels_last) if is_map else value for value, is_map in pairs)
 
 
 def find_precision(arithmetic: Arithmetic, device: torch.device) -> str:

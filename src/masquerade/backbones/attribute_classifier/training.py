@@ -117,8 +117,8 @@ class AttributeTask(BatchTask):
         super().__init__({"classifier": classifier}, params, pictures, targets, seed)
 
     def build_optimizers(self) -> Optimizers:
-        muon, others = ((2, 4), ADAM_RATE) if self.params.small_scale.optimizer == "muon" else ((), 1.0)
-        return Optimizers(self.modules, self.params.learning_rate, BETAS, muon, others)
+        muon, adam_share = ((2, 4), ADAM_RATE) if self.params.small_scale.optimizer == "muon" else ((), 1.0)
+        return Optimizers(self.modules, self.params.learning_rate, BETAS, muon, adam_share)
 
     def compute_share(self, step: int) -> float:
         return compute_cooldown(step, self.params.steps, COOLDOWN)

@@ -49,11 +49,11 @@ class Graph:
 
     def of_kind(self, kind: str) -> list[str]:
         """The layers of a kind, in the order of the file."""
-        return [number for number, own in self.kinds.items() if own == kind]
+        return [number for number, layer_kind in self.kinds.items() if layer_kind == kind]
 
     def named(self, name: str) -> Tensor:
         """The constant of a name. Raises KeyError."""
-        number = next((number for number, own in self.names.items() if own == name), None)
+        number = next((number for number, layer_name in self.names.items() if layer_name == name), None)
         if number not in self._constants:
             raise KeyError(name)
         return torch.tensor(self._constants[number])
@@ -61,7 +61,8 @@ class Graph:
     def operand(self, layer: str) -> Tensor:
         """The floating-point constant that a layer takes, also through a reshaping. Raises KeyError."""
         sources = self.inputs[layer]
-        reshaped = [other for one in sources if self.kinds[one] == "Reshape" for other in self.inputs[one]]
+        reshapings = (source for source in sources if self.kinds[source] == "Reshape")
+        reshaped = [number for reshaping in reshapings for number in self.inputs[reshaping]]
         for number in (*sources, *reshaped):
             if number in self._constants and self._constants[number].dtype == np.float32:
                 return torch.tensor(self._constants[number])
@@ -219,10 +220,10 @@ def draw_examples(network: MobileStyleGAN, count: int, seed: int) -> Examples:
         draw = seeding.make_generator(seed, "head", batch)
         z = torch.from_numpy(draw.standard_normal((2 * DRAWN, STYLE), dtype=np.float32))
         psi = torch.from_numpy(draw.uniform(*PSI, (2 * DRAWN, 1))).float()
-        w, others = (network.latent_avg + psi * (network.map(z) - network.latent_avg)).chunk(2)
+        w, other_w = (network.latent_avg + psi * (network.map(z) - network.latent_avg)).chunk(2)
         layers = 2 * LEVELS[LARGE] + 1
         first_layers = int(draw.integers(2, 2 * LEVELS[SIZE])) if draw.random() < MIXED else layers
-        codes = [w] * first_layers + [others] * (layers - first_layers)
+        codes = [w] * first_layers + [other_w] * (layers - first_layers)
         with precision.use_bfloat16(z.device, network.mixed):
             features = network.features(codes, LEVELS[SIZE])
             last = network.levels[LEVELS[SIZE]](features, codes[-1], codes[-1])

@@ -108,15 +108,15 @@ class Weights:
         blocks: list[Any] = [generator.conv1, *generator.convs]
         heads: list[Any] = [generator.to_rgb1, *generator.to_rgbs]
         kernels = [block.conv.weight for block in blocks]
-        turned = [part.conv.modulation.weight for part in (*blocks, *heads)]
+        modulations = [part.conv.modulation.weight for part in (*blocks, *heads)]
         # Muon takes matrices: each kernel is one, (outputs, inputs * 9), that shares the memory of the kernel.
         self.matrices = {nn.Parameter(weight.detach().flatten(0, 1).flatten(1)): weight for weight in kernels}
         self.mapping = list(generator.style.parameters())
-        special = {id(weight) for weight in (*kernels, *turned, *self.mapping)}
+        special = {id(weight) for weight in (*kernels, *modulations, *self.mapping)}
         others = [weight for weight in generator.parameters() if id(weight) not in special]
         self.generator = generator
         self.optimizers: dict[str, torch.optim.Optimizer] = {
-            "kernels": Muon([*self.matrices, *turned], lr=kernel_rate),
+            "kernels": Muon([*self.matrices, *modulations], lr=kernel_rate),
             "others": torch.optim.Adam(others, lr=rate, betas=(0.9, 0.99)),
             "prior": torch.optim.Adam(self.mapping, lr=PRIOR_RATE, betas=(0.9, 0.99)),
         }

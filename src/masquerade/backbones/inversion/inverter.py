@@ -68,16 +68,17 @@ class Inverter(nn.Module):
             self._space = PNSpace.of(generator)
         return refine(codes, images, generator, self._space, self.refinement)
 
-    def reaches(self, images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    def reaches(self, images: np.ndarray, reconstructions: np.ndarray) -> np.ndarray:
         """Whether each reconstruction (N, 3, S, S) is nearer to its picture than ``limit``: bool (N,)."""
         if self.limit is None:
             return np.ones(len(images), dtype=bool)
-        return compute_errors(images, drawn) < self.limit
+        return compute_errors(images, reconstructions) < self.limit
 
 
-def compute_errors(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def compute_errors(images: np.ndarray, reconstructions: np.ndarray) -> np.ndarray:
     """The error of each reconstruction: LPIPS on AlexNet to the picture, (N,)."""
-    return inputs.apply_in_batches(load_loss_network(inputs.device()), inputs.AT_ONCE, drawn, images).flatten().numpy()
+    network = load_loss_network(inputs.device())
+    return inputs.apply_in_batches(network, inputs.AT_ONCE, reconstructions, images).flatten().numpy()
 
 
 def build(metadata: Mapping, generator: str, mean: Tensor, linear: LinearCodes | None = None) -> Inverter:
@@ -169,10 +170,10 @@ def refine(
     return codes.detach()
 
 
-def compute_picture_errors(made: Tensor, targets: Tensor, settings: RefinementSettings) -> Tensor:
+def compute_picture_errors(images: Tensor, targets: Tensor, settings: RefinementSettings) -> Tensor:
     """The weighted squared errors of pixels, and of means over squares, of each picture (N,)."""
-    coarse = functional.avg_pool2d(made, COARSE) - functional.avg_pool2d(targets, COARSE)
-    pixels = (made - targets).square().mean((1, 2, 3))
+    coarse = functional.avg_pool2d(images, COARSE) - functional.avg_pool2d(targets, COARSE)
+    pixels = (images - targets).square().mean((1, 2, 3))
     return settings.pixels * pixels + settings.coarse * coarse.square().mean((1, 2, 3))
 
 

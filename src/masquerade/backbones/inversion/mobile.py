@@ -90,19 +90,20 @@ def draw_w(generator: MobileStyleGAN, seed: int) -> Tensor:
         return torch.cat([generator.map(part.to(device())) for part in torch.from_numpy(z).split(2000)])
 
 
-def measure_limit(images: np.ndarray, drawn: np.ndarray) -> float:
+def measure_limit(images: np.ndarray, reconstructions: np.ndarray) -> float:
     """The error (`compute_errors`) from which a face counts as not reached: that at which somebody else is drawn.
 
-    ``images`` and ``drawn``: faces of different people and their reconstructions, (N, 3, S, S). It is the quantile
+    ``images``: faces of different people, (N, 3, S, S), and ``reconstructions`` of them. It is the quantile
     `OTHERS` of the errors between a face and the reconstructions of the others.
     """
-    others = [compute_errors(images, np.roll(drawn, shift, axis=0)) for shift in range(1, len(images))]
-    return float(np.quantile(np.concatenate(others), OTHERS))
+    shifted = (np.roll(reconstructions, shift, axis=0) for shift in range(1, len(images)))
+    errors_of_others = np.concatenate([compute_errors(images, others) for others in shifted])
+    return float(np.quantile(errors_of_others, OTHERS))
 
 
-def compute_identity_distances(images: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def compute_identity_distances(images: np.ndarray, reconstructions: np.ndarray) -> np.ndarray:
     """The distance of dlib's descriptors of aligned faces and their reconstructions, (N,). No loss has it."""
-    vectors = [np.stack([_describe(picture) for picture in to_pixels(part, 256)]) for part in (images, drawn)]
+    vectors = [np.stack([_describe(picture) for picture in to_pixels(part, 256)]) for part in (images, reconstructions)]
     return np.linalg.norm(vectors[0] - vectors[1], axis=1)
 
 
@@ -146,8 +147,8 @@ class Pairs:
     def __init__(self, generator: MobileStyleGAN, count: int, side: int, folder: Path, seed: int):
         self.generator, self.folder, self.seed, self.side = generator, folder, seed, side
         starts = tqdm(range(0, count, CHUNK), desc="drawing pairs", mininterval=5)
-        drawn = [self._chunk(start, min(CHUNK, count - start)) for start in starts]
-        self.pictures, self.codes = (torch.cat(parts) for parts in zip(*drawn, strict=True))
+        chunks = [self._chunk(start, min(CHUNK, count - start)) for start in starts]
+        self.pictures, self.codes = (torch.cat(parts) for parts in zip(*chunks, strict=True))
 
     def batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
         """Pictures (count, 3, side, side) in [-1, 1] and their codes, drawn with repetition."""
@@ -195,8 +196,8 @@ class StyleErrors:
                 weights = torch.cat([affine.weight for affine in generator.affine_maps(layer)])
                 self.maps.append(weights.T / ((w @ weights.T).std(0) * len(weights) ** 0.5))
 
-    def __call__(self, codes: Tensor, known: Tensor) -> Tensor:
+    def __call__(self, codes: Tensor, true_codes: Tensor) -> Tensor:
         """The error of each face, (N,)."""
-        triples = zip(codes.unbind(1), known.unbind(1), self.maps, strict=True)
+        triples = zip(codes.unbind(1), true_codes.unbind(1), self.maps, strict=True)
         errors = [((code - true_code) @ maps).square().sum(1) for code, true_code, maps in triples]
         return torch.stack(errors, 1).mean(1)

@@ -96,18 +96,18 @@ class InversionTask:
             values["discriminator"] = self._update_discriminator(codes.detach(), real, step)
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
-    def _picture_losses(self, made: Tensor, images: Tensor, weights: Tensor) -> dict[str, Tensor]:
+    def _picture_losses(self, generated: Tensor, images: Tensor, weights: Tensor) -> dict[str, Tensor]:
         """The losses that compare pictures, of those that have a weight."""
         loss_weights = self.params.loss_weights
-        values = {"pixels": (made - images).square().mean()}
+        values = {"pixels": (generated - images).square().mean()}
         if loss_weights.identity:
-            values["identity"] = 1 - (self.identity(made).float() * self.identity(images).float()).sum(1).mean()
+            values["identity"] = 1 - (self.identity(generated).float() * self.identity(images).float()).sum(1).mean()
         if self.lpips is not None:
-            values["lpips"] = self.lpips(made, images).mean()
+            values["lpips"] = self.lpips(generated, images).mean()
         if loss_weights.absolute or loss_weights.edges:
-            values["absolute"], values["edges"] = compute_differences(made, images, weights)
+            values["absolute"], values["edges"] = compute_differences(generated, images, weights)
         if loss_weights.texture:
-            values["texture"] = ((compute_texture(made) - compute_texture(images)).abs() * weights).mean()
+            values["texture"] = ((compute_texture(generated) - compute_texture(images)).abs() * weights).mean()
         return values
 
     def _images(self, draw: np.random.Generator) -> tuple[Tensor, Tensor]:
@@ -239,13 +239,13 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
     mobile = inverter.limit is not None
     rows = select_measured(archive) if mobile else archive.select("validation")
     for faces in archive.batches(32, rows=rows):
-        made = reconstruct(inverter, generator, faces.images)
-        vectors = [inputs.apply_in_batches(identity, len(part), part) for part in (made, faces.images)]
+        reconstructions = reconstruct(inverter, generator, faces.images)
+        vectors = [inputs.apply_in_batches(identity, len(part), part) for part in (reconstructions, faces.images)]
         figures["identity"].append((vectors[0] * vectors[1]).sum(1).numpy())
-        figures["psnr"].append(10 * np.log10(4.0 / np.square(made - faces.images).mean(axis=(1, 2, 3))))
-        figures["perceptual"].append(network.measure(made, faces.images)["perceptual"])
+        figures["psnr"].append(10 * np.log10(4.0 / np.square(reconstructions - faces.images).mean(axis=(1, 2, 3))))
+        figures["perceptual"].append(network.measure(reconstructions, faces.images)["perceptual"])
         if mobile:
-            figures["lpips"].append(compute_errors(faces.images, made))
-            figures["dlib"].append(compute_identity_distances(faces.images, made))
-            figures["reached"].append(inverter.reaches(faces.images, made))
+            figures["lpips"].append(compute_errors(faces.images, reconstructions))
+            figures["dlib"].append(compute_identity_distances(faces.images, reconstructions))
+            figures["reached"].append(inverter.reaches(faces.images, reconstructions))
     return {name: float(np.concatenate(values).mean()) for name, values in figures.items()}

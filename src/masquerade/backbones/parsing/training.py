@@ -102,9 +102,9 @@ class ParsingTask(BatchTask):
         masks = masks.to(self.device)
         if self.params.auxiliary == 0:
             return {"loss": self._loss(self.parser.network.answer(images), masks)}
-        answer, *others = (self._loss(logits, masks) for logits in self.parser.network(images))
-        loss = answer + self.params.auxiliary * sum(others)
-        return {"loss": loss, "answer": answer, "auxiliary": cast("Tensor", sum(others))}
+        answer, *auxiliary = (self._loss(logits, masks) for logits in self.parser.network(images))
+        loss = answer + self.params.auxiliary * sum(auxiliary)
+        return {"loss": loss, "answer": answer, "auxiliary": cast("Tensor", sum(auxiliary))}
 
     def _loss(self, logits: Tensor, masks: Tensor) -> Tensor:
         return compute_hard_cross_entropy(
@@ -195,7 +195,7 @@ def measure_agreement(counts: np.ndarray) -> dict[str, float]:
     union = counts.sum(0) + counts.sum(1) - correct
     present = counts.sum(1) > 0
     each = {f"iou.{name}": float(correct[k] / union[k]) for k, name in enumerate(CLASSES) if present[k]}
-    inside = np.isin(CLASSES, FACE)
-    face = counts[inside][:, inside].sum() / (counts.sum() - counts[~inside][:, ~inside].sum())
+    in_face = np.isin(CLASSES, FACE)
+    face = counts[in_face][:, in_face].sum() / (counts.sum() - counts[~in_face][:, ~in_face].sum())
     figures = {"miou": float(np.mean(list(each.values()))), "pixel_accuracy": float(correct.sum() / counts.sum())}
     return figures | {"iou.face": float(face), **each}
