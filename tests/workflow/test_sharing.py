@@ -90,7 +90,7 @@ def test_clone_with_changed_code_and_parameters_is_out_of_date(shared, tmp_path)
         "synthetic_hq-gaussian_noise-sigma_9-0",
         "synthetic_hq-k_same-k_5-0",
     }
-    shown = {"table", "claims_table", "curves", "grid", "scores", "report"}
+    shown = {"table", "claims_table", "grid", "scores", "report"}
     assert {job.split("-")[0] for job in out_of_date - cells} == shown
     assert out_of_date == shared.out_of_date()
     for path in clone.files(*BUILT_FOLDERS, ".snakemake/metadata"):
