@@ -80,7 +80,7 @@ def test_a_placed_dataset_is_rebuilt_only_when_its_files_change_and_its_faces_le
         repository.path / "assets/celeba_hq", repository.path / "assets/celeba", pictures, [1, 2, 3], [0, 1, 2]
     )
     assert ARCHIVE in repository.snakemake("--dry-run", "data")
-    repository.build(ARCHIVE)
+    repository.snakemake(ARCHIVE)
     up_to_date = "Nothing to be done"
     assert up_to_date in repository.snakemake("--dry-run", ARCHIVE)
     picture = repository.path / "assets/celeba_hq/CelebAMask-HQ/CelebA-HQ-img/1.jpg"
@@ -89,7 +89,7 @@ def test_a_placed_dataset_is_rebuilt_only_when_its_files_change_and_its_faces_le
     with picture.open("ab") as file:
         file.write(b"more")
     assert ".masquerade/datasets/celeba_hq.tsv" in repository.snakemake("--dry-run", ARCHIVE)
-    repository.build(ARCHIVE, CELL)
+    repository.snakemake(ARCHIVE, CELL)
     repository.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     clone = pushed(repository, tmp_path / "kept")
     face_hashes = {hashlib.md5((repository.path / name).read_bytes()).hexdigest() for name in (ARCHIVE, CELL)}
