@@ -1,8 +1,7 @@
 """iFADIT (Yuan et al. 2025): separates identity and attributes, and changes the identity by a flow with a secret.
 
 Its parameters are here. The class is in ``method`` (both without torch), the trained networks are in ``network``, the
-frozen ones in ``frozen``, Eq. 11 and the losses (Eq. 12-20) in ``losses``, and the training is in
-``training``.
+frozen ones in ``frozen``, Eq. 11 and the losses (Eq. 12-20) in ``losses``, both phases in ``training``.
 """
 
 from typing import Annotated, Literal, Self
