@@ -1,7 +1,13 @@
 """The measured side of tables and figures: the metrics of cells, joined over seeds, each with its denominator.
 
 It also compares measured numbers: their differences with intervals, and the order of rows with the order that a paper
-prints.
+prints. The metrics of one cell, as step ``evaluate`` writes them::
+
+    {"cell": {"dataset": "synthetic_hq", "method": "identitydp", "variant": "eps_6", "seed": 0},
+     "statement": {"faces": 24, "refused": 1, "epsilon": 6.0},
+     "metrics": {"protection_success_rate": {"dlib_face": {"value": 0.9, "over": 23, "of": 24, "spread": None, ...}}},
+     "attempts": {"recovered": {"protection_success_rate": {...}}},
+     "measurements": {"data/mini/measurements/synthetic_hq/identitydp/eps_6/0.parquet": "0f3c..."}}
 """
 
 import math
