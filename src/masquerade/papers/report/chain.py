@@ -1,7 +1,9 @@
-"""The chain behind the numbers of a setting, from metrics to raw data, each file with the hash of its content::
+"""The chain behind the numbers of a setting, from metrics to raw data, each file with the hash of its content.
 
-[{"step": "metrics", "files": {"results/mini/metrics/synthetic_hq/falco/m_0/0.json": "4d1a..."}, "facts": {}}, ...,
- {"step": "parameters and seed", "files": {}, "facts": {"of": "methods.falco.variants.m_0", "seed": "0"}}, ...]
+A chain is a list of links, consumers first::
+
+    [{"step": "metrics", "files": {"results/mini/metrics/synthetic_hq/falco/m_0/0.json": "4d1a..."}, "facts": {}}, ...,
+     {"step": "parameters and seed", "files": {}, "facts": {"of": "methods.falco.variants.m_0", "seed": "0"}}, ...]
 """
 
 from collections.abc import Iterable, Mapping, Sequence
