@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
@@ -111,6 +111,7 @@ class Paper:
 
 def arrange_table(result: TableResult, csv: Path) -> ReportTable:
     """A table as the page shows it. ``csv``: the file that holds its numbers, too."""
+    result = replace(result, lines=tuple(map(_share_reason, result.lines)))
     declared, context = result.table, result.context
     records = result.list_records()
     named = iter(zip(list_addresses(declared.key, records), records, strict=True))
@@ -132,6 +133,14 @@ def arrange_table(result: TableResult, csv: Path) -> ReportTable:
         # without the commit: the table may be of another commit than this page, and `lineage show` prints it
         notes=[note.partition(" Code: commit")[0] for note in layout.notes(result)],
     )
+
+
+def _share_reason(line: Line) -> Line:
+    """The line; if all of its places lack a number for one reason, it stands once, beside the label."""
+    reasons = {entry.measured.reason for entry in line.entries}
+    if line.reason or len(reasons) > 1 or any(entry.measured.seeds for entry in line.entries):
+        return line
+    return replace(line, reason=reasons.pop())
 
 
 def _sum_orders(entries: Iterable[Entry]) -> Order:
