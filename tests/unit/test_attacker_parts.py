@@ -125,7 +125,7 @@ def face_archive(path, people, refused=(), change=lambda picture: picture):
     return FaceArchive(path)
 
 
-class TestLessons:
+class TestTrainingSets:
     def archives(self, tmp_path, people, refused=()):
         originals = face_archive(tmp_path / "faces.zip", people)
         return originals, face_archive(tmp_path / "own.zip", people, refused, lambda picture: 255 - picture)
@@ -140,15 +140,17 @@ class TestLessons:
 
     def test_people_who_are_learned_and_held_out_are_disjoint(self, tmp_path):
         people = {f"p{number}": ("train", 2) for number in range(12)}
-        made = collect_training_set(*self.archives(tmp_path, people, ["p0" + "0"]), SETTINGS, ["someone"])
-        learned, held_out = set(made.learn.people), set(made.held_out.people)
+        training_set = collect_training_set(*self.archives(tmp_path, people, ["p0" + "0"]), SETTINGS, ["someone"])
+        learned, held_out = set(training_set.learn.people), set(training_set.held_out.people)
         assert not learned & held_out
         assert learned | held_out == people.keys() - {"p0"}  # p0 has one usable picture left
         assert len(held_out) == 3  # a quarter of 11
-        for pairs in (made.learn, made.held_out):
+        for pairs in (training_set.learn, training_set.held_out):
             assert np.array_equal(pairs.anonymized, 255 - pairs.clear)
             assert [name[:-1] for name in pairs.ids] == pairs.people.tolist()
-        assert made.learn.numbers.tolist() == [sorted(learned).index(person) for person in made.learn.people]
+        assert training_set.learn.numbers.tolist() == [
+            sorted(learned).index(person) for person in training_set.learn.people
+        ]
 
     def test_digest_follows_the_pictures(self, tmp_path):
         people = {f"p{number}": ("train", 2) for number in range(5)}
@@ -314,8 +316,8 @@ def test_attacker_chooses_the_strength_on_its_own_pictures(cls, params, change, 
                 out.add(picture, row | {"source_id": row["id"]})
         archives.append(FaceArchive(tmp_path / f"{kind}.zip"))
     attacker = cls(cls.Params(**params), {})
-    made = collect_training_set(*archives, SETTINGS, [])
-    attacker.study(made)
+    training_set = collect_training_set(*archives, SETTINGS, [])
+    attacker.study(training_set)
     changed = change(originals)
     restored = attacker.restore(to_float(changed))
     assert np.array_equal(restored, cls.apply(to_float(changed), chosen))
@@ -332,8 +334,8 @@ class TestRestorer:
     def test_trained_network_stays_in_range(self):
         network = Restorer([4, 8])
         torch.nn.init.constant_(network.last.bias, 5.0)
-        made = network(torch.from_numpy(to_float(blobs(2))))
-        assert (made.shape, made.max().item()) == ((2, 3, 64, 64), 1.0)
+        training_set = network(torch.from_numpy(to_float(blobs(2))))
+        assert (training_set.shape, training_set.max().item()) == ((2, 3, 64, 64), 1.0)
 
 
 def test_training_that_helps_is_kept(tmp_path):
@@ -343,10 +345,10 @@ def test_training_that_helps_is_kept(tmp_path):
     dark = face_archive(tmp_path / "own.zip", people, change=lambda picture: picture // 2)
     params = RestorationParams(widths=[8, 8], steps=40, batch=4, learning_rate=0.01, kernel_rate=0.0, edges=1.0)
     job = kit.job(tmp_path, "0", faces=originals.path, people="attackers")
-    made = collect_training_set(originals, dark, SETTINGS, [])
-    figures = _restoration.train(params, made, job)
+    training_set = collect_training_set(originals, dark, SETTINGS, [])
+    figures = _restoration.train(params, training_set, job)
     assert figures["learned"] == 1
-    restored = _restoration.load_restorer(job.checkpoint)(to_float(made.held_out.anonymized))
-    error = np.abs(restored - to_float(made.held_out.clear)).mean()
+    restored = _restoration.load_restorer(job.checkpoint)(to_float(training_set.held_out.anonymized))
+    error = np.abs(restored - to_float(training_set.held_out.clear)).mean()
     assert error == pytest.approx(figures["after"])
     assert error < 0.7 * figures["before"]
