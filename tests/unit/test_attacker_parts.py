@@ -334,8 +334,8 @@ class TestRestorer:
     def test_trained_network_stays_in_range(self):
         network = Restorer([4, 8])
         torch.nn.init.constant_(network.last.bias, 5.0)
-        training_set = network(torch.from_numpy(to_float(blobs(2))))
-        assert (training_set.shape, training_set.max().item()) == ((2, 3, 64, 64), 1.0)
+        restored = network(torch.from_numpy(to_float(blobs(2))))
+        assert (restored.shape, restored.max().item()) == ((2, 3, 64, 64), 1.0)
 
 
 def test_training_that_helps_is_kept(tmp_path):
