@@ -41,12 +41,16 @@ def test_the_graph_is_shown_without_its_assets(repository):
     assert parts["79999_iter.pth"].startswith("468e13ca")
 
 
-def test_an_altered_asset_stops_only_the_jobs_that_need_it(repository):
-    file = Path(repository.path, "assets/bisenet/79999_iter.pth")
+def test_an_altered_asset_stops_only_the_jobs_that_need_it(narrow):
+    narrow.edit_params(lambda tree: tree["backbones"]["parsing"].update(published="asset:bisenet"))
+    file = narrow.path / "assets/bisenet/79999_iter.pth"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"cut")
-    repository.build("data/tiny/faces/synthetic_wild.zip")
-    assert "'bisenet' is cut or altered" in repository.build("backbones", fails=True)
+    metrics = "results/tiny/metrics/synthetic_hq/blackout/control/0.json"
+    (narrow.path / metrics).unlink()
+    narrow.build(metrics)
+    output = narrow.build("checkpoints/tiny/backbones/parsing.safetensors", fails=True)
+    assert "'bisenet' is cut or altered" in output
 
 
 ARCHIVE, CELL = "data/tiny/faces/celeba_hq.zip", "data/tiny/anonymized/celeba_hq/original/control/0.zip"
