@@ -98,24 +98,25 @@ def test_every_judge_returns_its_quantities_for_any_batch_size(name, judges, pic
         np.testing.assert_allclose(np.linalg.norm(together["embedding"], axis=1), 1.0, atol=1e-5)
 
 
-FACENET = "_network.conv2d_1a", 160, (0.99609, 0.00391, -0.99609), 127.5 / 128, (61, 60, 192, 229)
+FACENET = 160, (0.99609, 0.00391, -0.99609), 127.5 / 128, (61, 60, 192, 229)
 ARCFACE_CROP = 32, 35, 220, 223
 MEANS = np.array([103.939, 116.779, 123.68])  # blue first
 
 
 @pytest.mark.parametrize(
-    ("name", "layer", "side", "color", "white", "crop"),
+    ("name", "layer", "expected"),  # expected: side in pixels, color of orange, of white, and the crop
     [
-        ("facenet_casia", *FACENET),  # 8-bit levels 255, 128, 0, minus 127.5, over 128
-        ("facenet_vggface2", *FACENET),
-        ("arcface", "_network.network.input_layer", 112, (1, 0, -1), 1, ARCFACE_CROP),
-        ("adaface", "_network.input_layer", 112, (-1, 1 / 255, 1), 1, ARCFACE_CROP),  # blue first
-        ("faceres", "_network.stem", 224, (0, 128, 255) - MEANS, 255 - MEANS, ARCFACE_CROP),
-        ("face_alignment", "_detector.conv1_1", 256, (0 - 104, 128 - 117, 255 - 123), None, None),
+        ("facenet_casia", "_network.conv2d_1a", FACENET),  # 8-bit levels 255, 128, 0, minus 127.5, over 128
+        ("facenet_vggface2", "_network.conv2d_1a", FACENET),
+        ("arcface", "_network.network.input_layer", (112, (1, 0, -1), 1, ARCFACE_CROP)),
+        ("adaface", "_network.input_layer", (112, (-1, 1 / 255, 1), 1, ARCFACE_CROP)),  # blue first
+        ("faceres", "_network.stem", (224, (0, 128, 255) - MEANS, 255 - MEANS, ARCFACE_CROP)),
+        ("face_alignment", "_detector.conv1_1", (256, (0 - 104, 128 - 117, 255 - 123), None, None)),
     ],
 )
-def test_network_receives_its_crop_range_and_color_order(name, layer, side, color, white, crop, judges, orange):
+def test_network_receives_its_crop_range_and_color_order(name, layer, expected, judges, orange):
     """An orange picture has the right levels; a white rectangle of the size of the crop fills the input."""
+    side, color, white, crop = expected
     first = attrgetter(layer)(judges[name])
     received = input_of(first, lambda: judges[name].measure(orange))
     padded = side + (name == "faceres")  # a column and a row of zeros: TensorFlow's padding

@@ -128,6 +128,13 @@ class TestNames:
         assert recover(root, output, tmp_path / "back", *key, "--originals", pictures) == 0
         assert [row["psnr"] for row in report(tmp_path / "back").values()] == ["inf"]
 
+    def test_where_both_forms_are_in_one_folder_they_are_two_photographs(self, root, tmp_path):
+        pictures = folder_with_portrait(tmp_path, COMPOSED)
+        portrait().rotate(3).save(pictures / DECOMPOSED, quality=95)
+        assert anonymize(root, pictures, tmp_path / "out") == 0
+        assert sorted(report(tmp_path / "out")) == sorted([COMPOSED, DECOMPOSED])
+        assert len(written(tmp_path / "out")) == 3
+
     def test_a_person_of_a_folder_has_one_name(self, tmp_path):
         from command_line import FOLDER
         from masquerade.faces.folder import Folder

@@ -436,16 +436,18 @@ def test_several_processes_give_the_same_archive(tmp_path):
     assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
 
 
-@pytest.mark.parametrize(("name", "folder", "archive", "changes"), [
-    ("celeba", "Img/img_align_celeba", "img_align_celeba.zip", ALL),
-    ("celeba_hq", "CelebAMask-HQ", "CelebAMask-HQ.zip", {"pictures": 5}),
-    ("lfw", "lfw", "lfw.tgz", {"pictures": 42}),
-])  # fmt: skip
-def test_the_archive_as_published_gives_the_faces_of_the_folder(
-    name, folder, archive, changes, in_the_wild, hq, news, tmp_path, monkeypatch
-):
+PUBLISHED = {
+    "celeba": ("Img/img_align_celeba", "img_align_celeba.zip", ALL),
+    "celeba_hq": ("CelebAMask-HQ", "CelebAMask-HQ.zip", {"pictures": 5}),
+    "lfw": ("lfw", "lfw.tgz", {"pictures": 42}),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_archive_as_published_gives_the_faces_of_the_folder(name, in_the_wild, hq, news, tmp_path, monkeypatch):
+    folder, archive, changes = PUBLISHED[name]
     root = {"celeba": in_the_wild, "celeba_hq": hq / "celeba_hq", "lfw": news}[name]
-    changes |= {"celeba": str(hq / "celeba")} if name == "celeba_hq" else {}
+    changes = changes | ({"celeba": str(hq / "celeba")} if name == "celeba_hq" else {})
     expected = records(name, root, **changes)
     pack = published.tarred if name == "lfw" else published.zipped
     pack(root / folder, root / archive, Path(folder).name)

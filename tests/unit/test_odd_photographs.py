@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from command_line import anonymize, folder_with_portrait, portrait, report, repository
+from command_line import anonymize, folder_with_portrait, make_original_keyed, portrait, recover, report, repository
 from masquerade.core.errors import PictureError
 from masquerade.faces.photographs import decoding, png_chunks
 
@@ -66,6 +66,11 @@ def test_metadata_that_cannot_be_read_changes_nothing(tmp_path, ending, metadata
     lying().save(tmp_path / f"plain.{ending}")
     lying().save(tmp_path / f"odd.{ending}", **metadata)
     np.testing.assert_array_equal(read(tmp_path / f"odd.{ending}"), read(tmp_path / f"plain.{ending}"))
+
+
+def test_an_orientation_in_xmp_alone_is_followed(tmp_path):
+    lying().save(tmp_path / "phone.jpg", xmp=b"<x><tiff:Orientation>6</tiff:Orientation></x>", quality=95)
+    assert is_upright(read(tmp_path / "phone.jpg"))
 
 
 def tiff(pixels: np.ndarray, color: int, kind: int = 1, *more: tuple[int, int, int]) -> bytes:
@@ -195,3 +200,14 @@ class TestBlackAndWhite:
                 assert decoding.is_gray(np.asarray(Image.open(output / row[column]))) == (file == "gray.jpg")
         face = np.asarray(Image.open(output / report(output)["gray.jpg"]["output"]))
         assert np.ptp(face, axis=2).max() == 0
+
+    def test_its_recovered_face_is_black_and_white(self, tmp_path, monkeypatch):
+        make_original_keyed(monkeypatch)
+        root, pictures = repository(tmp_path), folder_with_portrait(tmp_path, "one.png")
+        (tmp_path / "key").write_text("a secret of a test")
+        portrait().convert("L").save(pictures / "one.png")
+        keyed = ("--key-file", tmp_path / "key")
+        assert anonymize(root, pictures, tmp_path / "out", *keyed, method="original") == 0
+        assert recover(root, tmp_path / "out", tmp_path / "back", *keyed) == 0
+        (row,) = report(tmp_path / "back").values()
+        assert np.ptp(np.asarray(Image.open(tmp_path / "back" / row["output"])), axis=2).max() == 0

@@ -140,6 +140,25 @@ def test_another_photograph_that_has_the_name_of_one_that_is_done_is_anonymized(
     assert "such as 1.jpg. They are anonymized anew." in caplog.text
 
 
+def test_a_photograph_that_was_exchanged_while_it_was_read_is_anonymized(root, pictures, tmp_path, monkeypatch):
+    from masquerade.faces.photographs import decoding
+
+    read = decoding.read
+
+    def exchange_then_return(path: Path, *given):
+        pixels = read(path, *given)
+        if path.name == "1.jpg":
+            photograph_again(pictures, "1.jpg")
+        return pixels
+
+    with monkeypatch.context() as exchange:
+        exchange.setattr(decoding, "read", exchange_then_return)
+        assert anonymize(root, pictures, tmp_path / "out") == 0
+    before = contents(tmp_path / "out")
+    assert anonymize(root, pictures, tmp_path / "out", "--continue") == 0
+    assert {name[:1] for name, content in contents(tmp_path / "out").items() if content != before[name]} == {"1"}
+
+
 def test_the_rows_that_an_interrupted_overwrite_left_are_of_no_photograph(root, pictures, tmp_path, monkeypatch):
     assert anonymize(root, pictures, tmp_path / "out", "--variant", "weak") == 1
     photograph_again(pictures, "1.jpg")
@@ -255,6 +274,14 @@ def test_a_full_disk_of_the_results_is_named(root, pictures, tmp_path, monkeypat
     assert f"The disk of {output} is full." in capsys.readouterr().err
     assert written(output) == named(output)
     assert len(named(output)) == 2, "the second part has one picture, which is taken back"
+
+
+def test_a_full_disk_of_the_report_is_named(root, pictures, tmp_path, monkeypatch, capsys):
+    output = tmp_path / "out"
+    monkeypatch.setattr(batches.Report, "add", full)
+    assert anonymize(root, pictures, output) == 1
+    assert f"The disk of {output} is full." in capsys.readouterr().err
+    assert written(output) == set()
 
 
 def test_a_process_that_was_killed_leaves_no_picture_without_its_row_and_the_next_one_goes_on(
