@@ -81,10 +81,9 @@ slurm-test: environment
 	tests/slurm/install.sh
 	$(PYTEST) tests/slurm -v -n 3 --dist loadfile
 
-# With the coverage of each room. `make test` does without: counting makes Python 3.11 a third slower.
+# With the coverage of each file. `make test` does without: counting makes Python 3.11 a third slower.
 fast: environment photo
-	$(TESTS) -m "not slow and not workflow" --cov --cov-report=
-	python tests/coverage_of_rooms.py
+	$(TESTS) -m "not slow and not workflow" --cov --cov-report=term:skip-covered
 
 # .pre-commit-config.yaml runs the same commands as hooks.
 lint: environment docs
