@@ -7,7 +7,7 @@
 # make setup-test  a fresh clone, and a wheel, installed and used from the package registry alone
 # make slurm-test  every rule and method of the tiny matrix, and its accidents, on a real SLURM that this starts and stops (root, apt-get)
 # make test-all    all of these, and make lint
-# make fast        the quick ones of `make test` alone, with the coverage of each room
+# make fast        the quick ones of `make test` alone, with the coverage of each file
 # make lint        format, types, direction of imports, spelling and the site
 # make docs        the site of the manual, into site/; a broken link fails
 # make benchmark   time and memory of what matters, printed and written into benchmarks/
