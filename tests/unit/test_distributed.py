@@ -17,6 +17,7 @@ from hypothesis import strategies as some
 from torch import nn
 
 import kit
+from masquerade.backbones.generator import sharpening
 from masquerade.backbones.generator import training as _generator
 from masquerade.core import discovery, process
 from masquerade.core.errors import MasqueradeError, ParameterError
@@ -189,9 +190,10 @@ def weights(path):
 
 
 # Sums in another order differ in the last bit. FIT rounds its pictures to 8 bits, so a last bit can change a pixel,
-# and then the next losses differ by more. Adam takes a whole step even if a gradient is almost zero.
-LOSSES = {"generator": 1e-5, "fit": 5e-3}  # relative
-WEIGHTS = {"generator": 1e-5, "fit": FIT["learning_rate"]}  # absolute
+# and then the next losses differ by more. Adam takes a whole step even if a gradient is almost zero: a change of 2e-7
+# of the images that the generator's critic sees changes its path length by 2e-4.
+LOSSES = 5e-3  # relative
+WEIGHTS = {"generator": sharpening.OTHERS_RATE, "fit": FIT["learning_rate"]}  # absolute: one step of Adam
 
 
 @pytest.mark.slow
@@ -200,7 +202,7 @@ def test_two_processes_have_the_loss_curve_of_one_with_the_same_batch(trained, n
     alone, shared = read(trained, f"{name}_one", "alone")["curve"], read(trained, f"{name}_two", 0)["curve"]
     assert len(alone) == len(shared) >= 8
     for step, (expected, loss) in enumerate(zip(alone, shared, strict=True)):
-        assert loss == pytest.approx(expected, rel=LOSSES[name] if step > 1 else 2e-5, abs=1e-6), step
+        assert loss == pytest.approx(expected, rel=LOSSES if step > 1 else 2e-5, abs=1e-6), step
 
 
 @pytest.mark.slow
@@ -242,7 +244,7 @@ def test_stopped_training_resumes_with_another_number_of_processes(trained, stop
         whole = read(trained, f"{name}_one", "alone")["curve"]
         assert 0 < len(after) < len(whole)
         for loss, expected in zip(after[::-1], whole[::-1], strict=False):
-            assert loss == pytest.approx(expected, rel=LOSSES[name], abs=1e-6)
+            assert loss == pytest.approx(expected, rel=LOSSES, abs=1e-6)
 
 
 @pytest.mark.slow

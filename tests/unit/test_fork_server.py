@@ -168,7 +168,8 @@ print(torch.nn.functional.conv2d(values[None, None], values[None, None, :9, :9])
 def test_a_job_imports_the_sources_of_its_own_working_copy(server, program, tmp_path, root):
     shutil.copytree(root / "src/masquerade", tmp_path / "src/masquerade", ignore=shutil.ignore_patterns("*.npz"))
     body = "import masquerade\nfrom masquerade.core import errors\nfrom masquerade.networks import dlib_models, ir_se\n"
-    body += "print(masquerade.__file__, errors.__file__, ir_se.__file__, dlib_models.landmark_predictor.cache_info())"
+    body += "print(masquerade.__file__, errors.__file__, ir_se.__file__)\n"
+    body += "print(dlib_models.load_landmark_predictor.cache_info())"
     status, output, _ = result(program(body, address=server.address, PYTHONPATH=str(tmp_path / "src")))
     own, cache = output.split()[:3], output.partition("CacheInfo")[2]
     assert status == 0

@@ -36,7 +36,7 @@ def forget():
     """Clears the caches, as in a new process."""
     for cached in (lineage._source, lineage._rules, lineage._imports, lineage._modules, lineage.recall):
         cached.cache_clear()
-    lineage._known.clear()
+    lineage._parsed.clear()
 
 
 def fingerprints(package):
