@@ -1,8 +1,7 @@
 """Attackers who restore the face before it is recognized: by a trained network or by a classical filter."""
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
@@ -47,8 +46,11 @@ class FilterAttacker(Attacker):
 
     asks = "naming"
     restores = True
-    apply: ClassVar[Callable[[np.ndarray, Any], np.ndarray]]
-    """Images float32 (N, 3, H, W) in [-1, 1] and a strength -> images of the same shape."""
+
+    @staticmethod
+    @abstractmethod
+    def apply(images: np.ndarray, strength: Any, /) -> np.ndarray:
+        """The images float32 (N, 3, H, W) in [-1, 1] after the filter of this strength, of the same shape."""
 
     @abstractmethod
     def list_strengths(self) -> list:

@@ -58,5 +58,5 @@ class AttributeClassifier(TrainedJudge):
     def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
         network: Any = self._network
         probabilities = network(signal).sigmoid()  # (N, attributes)
-        unknown = dict.fromkeys(self.quantities, probabilities.new_full((len(signal),), math.nan))
+        unknown: dict[str, Any] = dict.fromkeys(self.quantities, probabilities.new_full((len(signal),), math.nan))
         return unknown | {name.lower(): probabilities[:, column] for column, name in enumerate(network.attributes)}

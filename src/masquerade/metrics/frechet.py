@@ -70,7 +70,7 @@ class FrechetDistanceToTarget(Metric):
 
 def _to_target(evidence: Evidence, targets: pd.DataFrame, column: str) -> Value:
     faces, target = stack(evidence.derived[column]), stack(targets[column])
-    measured = np.isfinite(faces).all(axis=1)
+    measured = np.asarray(np.isfinite(faces).all(axis=1))
     derived, target = faces[measured], target[np.isfinite(target).all(axis=1)]
     note = f"from {len(derived)} faces to {len(target)}"
     return _compare(derived, target, evidence, measured, note, paired=False)

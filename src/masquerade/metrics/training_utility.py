@@ -1,7 +1,6 @@
 """What networks that learned from anonymized faces do on unprotected faces: attributes, detection and landmarks."""
 
 import math
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -128,7 +127,6 @@ class TwinMetric(Metric):
 
     repeats = False
     quantity: ClassVar[str]
-    average: ClassVar[Callable[[np.ndarray, np.ndarray], Value]] = staticmethod(mean)
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         results = evidence.downstream_utility
@@ -136,6 +134,10 @@ class TwinMetric(Metric):
             return {}
         weights = evidence.weights_of(people_of(results["identity"].to_numpy(), results["id"].to_numpy()))
         return {"": self.average(results[self.quantity].to_numpy(dtype=np.float64), weights)}
+
+    def average(self, values: np.ndarray, weights: np.ndarray) -> Value:
+        """The average of ``values`` (N,), with an interval by the bootstrap ``weights``."""
+        return mean(values, weights)
 
 
 class TwinDetectionRate(TwinMetric):
@@ -156,7 +158,9 @@ class TwinDetectionRate(TwinMetric):
     direction = "higher"
     unit = "share of faces"
     quantity = "found"
-    average = staticmethod(share)
+
+    def average(self, values: np.ndarray, weights: np.ndarray) -> Value:
+        return share(values, weights)
 
 
 class TwinBoxOverlap(TwinMetric):

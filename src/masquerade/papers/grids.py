@@ -116,12 +116,12 @@ def list_columns(
     offered = [*archives, *((method, variant) for place, method, variant in skipped if place == dataset)]
     for picture in figure.columns:
         ordered = []
-        for _, *key in needs(figure.model_copy(update={"columns": (picture,)}), offered):
-            key = tuple(key)
+        for _, method, variant in needs(figure.model_copy(update={"columns": (picture,)}), offered):
+            key = (method, variant)
             facts = archives[key][0].metadata.get("statement", {}) if key in archives else {}
             title = picture.title.format(**facts) if facts or "{" not in picture.title else key[1]
             built, why = (attempts, "nothing was tried here") if picture.attempt else (archives, "was not run")
-            reason = "" if key in built else skipped.get((dataset, *key), why)
+            reason = "" if key in built else skipped.get((dataset, method, variant), why)
             ordered.append((facts.get(figure.fact, np.inf), ImageColumn(title, key, picture, reason)))
         columns += [column for _, column in sorted(ordered, key=lambda item: item[0])]
     return columns

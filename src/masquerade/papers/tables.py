@@ -145,8 +145,8 @@ def _line(table: Table, row: Row, results: Results) -> Line:
 
 def _find_best(entries: Iterable[Entry]) -> list[float]:
     """The best value of a column as a list; no value if there is none, or if no direction is better."""
-    entries = [entry for entry in entries if entry.rounded is not None and entry.column.direction != "none"]
-    values = [entry.rounded for entry in entries]
+    entries = [entry for entry in entries if entry.column.direction != "none"]
+    values = [entry.rounded for entry in entries if entry.rounded is not None]
     if not values:
         return []
     return [max(values) if entries[0].column.direction == "higher" else min(values)]

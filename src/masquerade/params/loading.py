@@ -212,9 +212,9 @@ def _find_settings(key: str, files: Mapping[str, Mapping[str, Any]]) -> dict[str
 
     Files that set a value for every variant of the method stand behind those that set it for the variant itself.
     """
-    values = {file: value for file in reversed(files) if (value := find_value(files[file], key)) is not MISSING}
+    values = {file: value for file in reversed([*files]) if (value := find_value(files[file], key)) is not MISSING}
     key_of_every_variant = re.sub(r"^(methods\.\w+)\.variants\.\w+\.", r"\1.every_variant.", key)
-    for file in reversed(files):
+    for file in reversed([*files]):
         if (value := find_value(files[file], key_of_every_variant)) is not MISSING:
             values.setdefault(file, value)
     return values

@@ -202,7 +202,9 @@ class EncryptorTask:
         encrypted, encrypted_other, recovered, wrong, wrong_other = vectors
         margin = self.settings.margin
         if self.settings.small_scale.pairs == "published":
-            return published_identity_losses(original, *vectors, margin)
+            return published_identity_losses(
+                original, encrypted, encrypted_other, recovered, wrong, wrong_other, margin
+            )
         cosines = compare_different(original, encrypted, encrypted_other, wrong, wrong_other)
         return reversed_identity_loss(cosines, margin), identity_recovery_loss(recovered, original)
 

@@ -219,8 +219,11 @@ def sort_variants(variants: Mapping[str, Knobs]) -> list[str]:
     words_first = sorted(values, key=lambda name: any(map(_is_number, values[name])))
 
     def place(variant: str) -> list[tuple[int, float]]:
-        given = ((name, variants[variant].get(name)) for name in words_first)
-        return [(0, value) if _is_number(value) else (1, values[name].index(value)) for name, value in given]
+        knobs: dict[str, Any] = dict.fromkeys(names) | dict(variants[variant])
+        return [
+            (0, knobs[name]) if _is_number(knobs[name]) else (1, values[name].index(knobs[name]))
+            for name in words_first
+        ]
 
     return sorted(variants, key=place)
 
