@@ -17,6 +17,24 @@ from masquerade.pipeline import evaluation, key_attacks
 
 METRICS = discovery.list_names("metrics")
 PEOPLE, PICTURES = 30, 3
+MEASURED = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "haar", "age_gender", "attribute_classifier")
+"""The judges whose quantities stand for those of all judges."""
+
+
+def list_new_quantities() -> dict[str, tuple[int, ...]]:
+    """The columns of judges that measure what none of `MEASURED` does, such as your own, with their shapes."""
+    quantities = {name: discovery.load("judges", name).quantities for name in discovery.list_names("judges")}
+    usual = {quantity for name in MEASURED for quantity in quantities[name]}
+    return {
+        f"{judge}.{quantity}": shape
+        for judge in sorted(quantities.keys() - MEASURED)
+        for quantity, shape in quantities[judge].items()
+        if quantity not in usual
+    }
+
+
+NEW_QUANTITIES = list_new_quantities()
+JUDGES = (*MEASURED, *dict.fromkeys(column.split(".")[0] for column in NEW_QUANTITIES))
 
 
 def measurements(embeddings, noise, refused=()):
@@ -31,7 +49,7 @@ def measurements(embeddings, noise, refused=()):
     }
     psnr = np.full(count, np.inf) if noise == 0 else np.full(count, 40.0 - 30.0 * noise)
     numbers = {
-        "hog.detected": (draw.random(count) >= noise * 0.9).astype(float),
+        "haar.detected": (draw.random(count) >= noise * 0.9).astype(float),
         "pixels.psnr": psnr,
         "pixels.ssim": np.full(count, 1.0 - noise),
         "pixels.mse": np.full(count, 255.0**2 * noise),
@@ -48,6 +66,8 @@ def measurements(embeddings, noise, refused=()):
         "dlib_face.landmarks": 30.0 + moved,
         "mtcnn.points": 30.0 + moved[:, :10],
     }
+    numbers |= {column: np.full(count, noise) for column, shape in NEW_QUANTITIES.items() if shape == ()}
+    vectors |= {column: np.full((count, *shape), noise) for column, shape in NEW_QUANTITIES.items() if shape}
     turned = np.random.default_rng(6).random((count, len(ATTRIBUTES))) < noise * 0.9
     for place, (name, known) in enumerate(annotations(count).items()):
         numbers[f"attribute_classifier.{name.lower()}"] = np.where(turned[:, place], 1 - known, known) * 0.8 + 0.1
@@ -166,9 +186,6 @@ def downstream_utility(derived):
 
 def unit(values):
     return values / np.linalg.norm(values, axis=1, keepdims=True)
-
-
-JUDGES = ("dlib_face", "mobilenet_v2", "pixels", "mtcnn", "hog", "age_gender", "attribute_classifier")
 
 
 @pytest.fixture(scope="module")
