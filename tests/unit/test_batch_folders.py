@@ -1,5 +1,6 @@
 """The folders of a batch: one run at a time writes into one, and names of any form are those of their photographs."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from filelock import SoftFileLock
+from filelock import FileLock, SoftFileLock
 
 import masquerade
 from command_line import (
@@ -108,6 +109,15 @@ class TestTwoRuns:
         with batches.lock_folder(tmp_path), pytest.raises(masquerade.MasqueradeError, match=r"delete .*lock\."), second:
             pass
         assert not (tmp_path / batches.LOCK).exists()
+
+    def test_a_file_system_that_cannot_lock_is_named_before_the_work(self, tmp_path, monkeypatch):
+        def unable(self, *given, **options):
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+        monkeypatch.setattr(FileLock, "acquire", unable)
+        refused = pytest.raises(masquerade.MasqueradeError, match=r"cannot lock a file \(No locks available\)")
+        with refused, batches.lock_folder(tmp_path):
+            pass
 
     def test_a_folder_with_hidden_files_alone_is_empty(self, root, pictures, tmp_path):
         """Those of a run that was killed before its first row, of a file server, or of a desktop."""

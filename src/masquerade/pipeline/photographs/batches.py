@@ -206,7 +206,7 @@ def lock_folder(output: Path) -> Iterator[None]:
 
     The lock is `flock`: it ends with its process, however that ends, and the file stays without a meaning. Where a file
     system has no `flock`, the file is the lock, and one of a computer that went down has to be deleted. Raises
-    MasqueradeError if another run holds it.
+    MasqueradeError if another run holds it, and if the file system cannot lock at all.
     """
     path = output / LOCK
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -217,6 +217,13 @@ def lock_folder(output: Path) -> Iterator[None]:
         remedy = f" If none does, because its computer went down, delete {path}." * isinstance(lock, SoftFileLock)
         raise MasqueradeError(
             f"Another run writes into {output} now. Wait until it ends, or name another folder.{remedy}"
+        ) from error
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
+        raise MasqueradeError(
+            f"The file system of {output} cannot lock a file ({error.strerror}), so two runs would mix their results. "
+            "Name a folder on another one."
         ) from error
     try:
         yield
