@@ -222,7 +222,7 @@ def test_a_rehearsal_makes_no_tables_and_logs_it(rehearsed):
     assert f"Scale {scale} is a rehearsal: it makes no tables" in lab.output
     assert not any((lab.path / f"results/{scale}" / name).exists() for name in ("tables", "figures", "report"))
     lab.snakemake(f"results/{scale}/tables/claims.md", "--config", f"scale={scale}", fails=True)
-    assert "holds numbers of a rehearsal" in (lab.path / f"logs/{scale}/tables/claims.log").read_text()
+    assert "A rehearsal has no tables" in (lab.path / f"logs/{scale}/tables/claims.log").read_text()
 
 
 def test_weights_of_a_rehearsal_are_refused_outside_it(lab):
