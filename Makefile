@@ -1,6 +1,6 @@
 # make reproduce   installs, then builds tables and figures (scale of params.yaml; `mini`, as delivered, loads networks of weights/)
 # make test        every test but those that follow
-# make photo       the packages for faces of 256 pixels, also on photographs; research, not for commercial use (docs/photo.md)
+# make photo       the packages for faces of 256 pixels, also on photographs; research, not for commercial use (docs/scale_photo.md)
 # make generated   the files that follow from others: environment.yml, the version in CITATION.cff, the tables of docs/
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make layouts-test  networks and judges at full size read files in the published layouts

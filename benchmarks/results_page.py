@@ -19,7 +19,7 @@ from results_tables import PAGES, TABLES, Table
 ROOT = Path(__file__).parents[1]
 MEASURED = "benchmarks/measured.json"
 """Scale -> `standings` and `values`, as they are computed below."""
-WRITTEN = ("README.md", "docs/results.md", "docs/attackers.md", "docs/notes/attackers.md")
+WRITTEN = ("README.md", "docs/results.md", "docs/attackers.md", "docs/attackers.md")
 WRITTEN += tuple(f"docs/{name}.md" for name in PAGES if name != "keywords")
 """The pages with tables."""
 PICTURES = {

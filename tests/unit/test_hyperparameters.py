@@ -1,4 +1,4 @@
-"""params.yaml has the values that the papers print (docs/hyperparameters.md)."""
+"""params.yaml has the values that the papers print (docs/parameters.md)."""
 
 from pathlib import Path
 

@@ -130,7 +130,7 @@ def how_to_get(role: str) -> str:
 def _again(role: str) -> str:
     return (
         f"Move it away and get it again (`masquerade assets fetch {role}`). If you trust this file, see 'The lock' in "
-        "docs/assets.md."
+        "docs/datasets.md."
     )
 
 

@@ -18,7 +18,7 @@ from masquerade.core.settings import Settings
 
 LOCK = Path("assets.lock.yaml")
 HEADER = """\
-# Files from outside, as they were when they were first seen here (docs/assets.md). Written by `masquerade assets`;
+# Files from outside, as they were when they were first seen here (docs/datasets.md). Written by `masquerade assets`;
 # commit it: whoever builds from this commit is held to the same bytes.
 """
 

@@ -35,7 +35,7 @@ class Judge(ABC):
     packages: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions affect its measurements; the versions are saved with the measurements."""
     assets: ClassVar[tuple[str, ...]] = ()
-    """Roles of the official weight files that it loads with ``check_asset`` (docs/assets.md). If a file is missing,
+    """Roles of the official weight files that it loads with ``check_asset`` (docs/datasets.md). If a file is missing,
     the judge raises CheckpointError, which says what to do."""
     shares: ClassVar[tuple[str, ...]] = ()
     """Backbones that may adopt the file of ``assets``. For a method that needs one of them this judge is not

@@ -167,7 +167,7 @@ def read_revision(name: str, root: Path = Path()) -> History:
     if text is None:
         raise LineageError(
             f"{path} is not in {commit[:12]}: no build was committed. Check that commit out, build it with "
-            f"`snakemake all`, run `git add dvc.lock {records.FOLDER}` and commit (see docs/lineage.md)."
+            f"`snakemake all`, run `git add dvc.lock {records.FOLDER}` and commit (see docs/sharing.md)."
         )
     return parse_history(text, scale, commit, root)
 

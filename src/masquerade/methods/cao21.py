@@ -1,7 +1,7 @@
 """Cao et al. 2021: a password and a privacy level rotate the identity vector of a face, and rotate it back.
 
 The rotation (sections 4.3 and 4.4) is computed in float64, because near 90 degrees the way back divides by a small
-cosine. docs/notes/cao21.md derives the formulas.
+cosine. docs/cao21.md derives the formulas.
 """
 
 import hashlib

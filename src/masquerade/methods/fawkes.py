@@ -37,7 +37,7 @@ class Fawkes(Method):
     Shan, Wenger, Zhang, Li, Zheng, Zhao 2020, Fawkes: Protecting Privacy against Unauthorized Deep Learning Models,
     USENIX Security (arXiv:2002.08327), as in version 1.0.2 of the published code, untargeted. It is made for pictures
     that a recognizer learns from. A changed picture that is compared with a clear one measures evasion, for which it
-    was not made. docs/fawkes.md lists what differs from the code.
+    was not made. docs/other_methods.md lists what differs from the code.
     """
 
     title = "Fawkes"

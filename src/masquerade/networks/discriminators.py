@@ -2,7 +2,7 @@
 
 The projected one (Sauer et al. 2021, Projected GANs Converge Faster, arXiv:2111.01007) passes pictures through a frozen
 network that was trained on ImageNet (EfficientNet-Lite1, as in the paper), and through fixed random layers that mix its
-channels and its scales. Only small heads learn, one a scale. docs/generator.md lists what is simpler than in the
+channels and its scales. Only small heads learn, one a scale. docs/backbones.md lists what is simpler than in the
 published code. The multi-scale one of patches is that of pix2pixHD and SPADE (Park et al. 2019, arXiv:1903.07291,
 appendix A), which IdentityDP (Wen et al. 2022) cites.
 """

@@ -1,7 +1,7 @@
 """A small detector of one face in a grid of cells: its network, its pictures, its loss, and what it finds.
 
 The detectors of DartBlur and of the published Safe Fakes (Klomp et al. 2021, arXiv:2104.11721) are large networks for
-whole photographs. Ours looks at a picture with one face and is trained here from nothing (docs/dartblur.md).
+whole photographs. Ours looks at a picture with one face and is trained here from nothing (docs/other_methods.md).
 """
 
 from collections.abc import Sequence

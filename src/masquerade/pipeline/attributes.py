@@ -3,7 +3,7 @@
 Its accuracy shows which attributes the anonymized faces have kept (Barattin et al. 2023, section 4.1). The metrics of
 these predictions are in `metrics`, the parameters in `params`. The classifier has several labels, weights of ImageNet
 and one logit for each attribute, and learns with a focal loss. Its first blocks may stay frozen: their output for an
-image is then computed once. See docs/attributes.md. The predictions are one row for each image, attribute and kind of
+image is then computed once. See docs/metrics.md. The predictions are one row for each image, attribute and kind of
 labels (`evaluation.read_predictions`):
 
     labels     learned_from  id          attribute  label  probability

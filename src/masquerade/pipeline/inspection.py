@@ -30,7 +30,7 @@ FAR = 0.001
 """False-accept rate of the calibrated threshold: the share of pairs of strangers that pass for one person (ours)."""
 MARGIN = 0.05
 """What is added to the threshold before a result is written, because somebody else's look may come nearer. Ours: 95 %
-of 179 other looks came no nearer by more (docs/photographs.md)."""
+of 179 other looks came no nearer by more (docs/anonymize.md)."""
 SMALLEST_FACE = 20
 """Side in pixels of the smallest face that MTCNN looks for in a result: facenet-pytorch's default, `min_face_size`."""
 FACE_PROBABILITY = 0.95

@@ -22,7 +22,7 @@ from masquerade.training.cards import Card
 
 FOLDER = "adopted"
 PHOTO = "photo"
-"""The scale of the networks for photographs (docs/photo.md)."""
+"""The scale of the networks for photographs (docs/scale_photo.md)."""
 SIZE = 256
 """Pixels of its images."""
 Say = Callable[[str], None]

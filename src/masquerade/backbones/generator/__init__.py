@@ -93,7 +93,7 @@ class GeneratorSettings(Published, Computed):
     """The network, the phases of its training, and its floor."""
 
     sources = {
-        "published": "of rosinality or GenForce, or package:random-face, faces like photographs (docs/photo.md)",
+        "published": "of rosinality or GenForce, or package:random-face, faces like photographs (docs/scale_photo.md)",
         "arithmetic": "bfloat16: of the first two phases alone; 0.6 of the time on a recent CPU",
     }
 

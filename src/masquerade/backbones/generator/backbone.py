@@ -15,7 +15,7 @@ from masquerade.training.settings import TrainingJob
 class StyleGenerator(TrainedBackbone):
     """Karras et al. 2020 (StyleGAN2), at any size from 8 to 1024 pixels; published: FFHQ at 1024, config F.
 
-    It is trained here in three phases, which docs/generator.md explains. Each phase may be left out.
+    It is trained here in three phases, which docs/backbones.md explains. Each phase may be left out.
     """
 
     title = "generator (StyleGAN2)"

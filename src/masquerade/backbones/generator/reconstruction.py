@@ -2,7 +2,7 @@
 
 It gives good faces in minutes on two cores. The principal components of the training pictures are codes that describe
 most of a picture linearly. They are uncorrelated, so random codes give faces. The generator learns to decode these
-codes, and the mapping network learns their distribution. docs/generator.md has the measurements.
+codes, and the mapping network learns their distribution. docs/backbones.md has the measurements.
 """
 
 from functools import cached_property

@@ -2,7 +2,7 @@
 
 A decoder that is trained on absolute errors blurs what its codes do not determine: hair, pores, the edges of glasses. A
 measure of texture asks for as much local detail as the picture has, a discriminator for detail that looks right, in
-decoded pictures and in random faces. docs/generator.md has the measurements.
+decoded pictures and in random faces. docs/backbones.md has the measurements.
 """
 
 import numpy as np

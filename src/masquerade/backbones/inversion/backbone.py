@@ -9,7 +9,7 @@ from masquerade.backbones.inversion import InversionSettings
 class Inversion(TrainedBackbone):
     """Tov et al. 2021 (e4e) or Richardson et al. 2021 (pSp); published: FFHQ at 1024 pixels, input of 256.
 
-    The kind ``mobile`` is ours, for photographs: a cheap encoder and an optimization after it (docs/generator.md).
+    The kind ``mobile`` is ours, for photographs: a cheap encoder and an optimization after it (docs/backbones.md).
 
     It belongs to one generator. Adopting it or using it with another generator is an error.
     """

@@ -49,7 +49,7 @@ class CriticSettings(Settings):
 
 
 class AnonymousNetSmallScale(SmallScale):
-    """How stage III differs from StarGAN's published code at a small scale: docs/anonymousnet.md."""
+    """How stage III differs from StarGAN's published code at a small scale: docs/other_methods.md."""
 
     reach: Annotated[float, Field(ge=0, le=3)] = 0.0
     """Largest change of the artanh of a color. 0: the network draws the picture itself (published)."""

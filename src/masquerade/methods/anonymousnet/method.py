@@ -21,7 +21,7 @@ class AnonymousNet(Method):
 
     Li, Lin 2019, AnonymousNet: Natural Face De-Identification with Measurable Privacy, CVPR Workshops
     (arXiv:1904.12620). No code was published. Stage III is StarGAN (Choi et al. 2018); stages I, II and IV are
-    reconstructed, as docs/anonymousnet.md says.
+    reconstructed, as docs/other_methods.md says.
     """
 
     title = "AnonymousNet"

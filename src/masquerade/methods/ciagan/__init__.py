@@ -32,11 +32,11 @@ class CiaganLosses(LossSettings):
 
 
 class CiaganSmallScale(InpaintingSmallScale):
-    """How the training differs from the published one at a small scale: docs/ciagan.md."""
+    """How the training differs from the published one at a small scale: docs/inpainting.md."""
 
     compared_by: Literal["siamese", "identity"] = "siamese"
     """The network that compares a drawn face with the wanted person: siamese, trained along (the published code), or
-    the frozen encoder ``identity`` (ours: docs/ciagan.md)."""
+    the frozen encoder ``identity`` (ours: docs/inpainting.md)."""
 
 
 class CiaganSettings(InpaintingSettings):

@@ -24,7 +24,7 @@ class CIAGAN(InpaintingMethod):
 
     Maximov, Elezi, Leal-Taixé 2020, CIAGAN: Conditional Identity Anonymization Generative Adversarial Networks, CVPR
     (arXiv:2005.09544). The face itself never reaches the network; lines keep the pose and the opening of the mouth.
-    The key chooses the person. docs/ciagan.md lists what differs from the paper and its code.
+    The key chooses the person. docs/inpainting.md lists what differs from the paper and its code.
     """
 
     title = "CIAGAN"

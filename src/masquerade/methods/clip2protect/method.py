@@ -17,7 +17,7 @@ class CLIP2Protect(Method):
 
     Shamshad, Naseer, Nandakumar 2023, CLIP2Protect: Protecting Facial Privacy using Text-Guided Makeup via Adversarial
     Latent Search, CVPR (arXiv:2306.10008). The published code has no license and a patent application names the method
-    (US20260154453A1): this is written from the equations. docs/clip2protect.md lists what differs.
+    (US20260154453A1): this is written from the equations. docs/other_methods.md lists what differs.
     """
 
     title = "CLIP2Protect"

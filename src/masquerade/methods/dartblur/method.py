@@ -20,7 +20,7 @@ class DartBlur(Method):
     """Blurs the box of the face and adds what a detector needs. Its privacy is that of the blur.
 
     Jiang, Bai, Lin, Wang, Guo, Fang 2023, DartBlur: Privacy Preservation with Detection Artifact Suppression, CVPR,
-    pp. 16479-16488. docs/dartblur.md lists what differs from the paper and its code.
+    pp. 16479-16488. docs/other_methods.md lists what differs from the paper and its code.
     """
 
     title = "DartBlur"

@@ -20,7 +20,7 @@ class DeepPrivacy(StyledInpaintingMethod):
     """Hides the box of the face and draws another face into it, from what is around it and from seven keypoints.
 
     Hukkelås, Mester, Lindseth 2019, DeepPrivacy: A Generative Adversarial Network for Face Anonymization, ISVC
-    (arXiv:1909.04538). The face itself never reaches the network. docs/deepprivacy.md lists what differs from the
+    (arXiv:1909.04538). The face itself never reaches the network. docs/inpainting.md lists what differs from the
     paper and its code.
     """
 

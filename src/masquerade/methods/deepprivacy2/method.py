@@ -20,7 +20,7 @@ class DeepPrivacy2(StyledInpaintingMethod):
 
     Hukkelås, Lindseth 2023, DeepPrivacy2: Towards Realistic Full-Body Anonymization, WACV
     (doi:10.1109/WACV56688.2023.00138); its model of faces. The face itself never reaches the network.
-    docs/deepprivacy2.md lists what differs from the paper and its code.
+    docs/inpainting.md lists what differs from the paper and its code.
     """
 
     title = "DeepPrivacy2"

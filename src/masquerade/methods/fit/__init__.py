@@ -34,7 +34,7 @@ class ClassifierSettings(Settings):
 
 
 class FitSmallScale(SmallScale):
-    """How networks and training differ from the published code at a small scale: docs/fit.md."""
+    """How networks and training differ from the published code at a small scale: docs/fit_and_riddle.md."""
 
     shared: bool = True
     """Whether the three kinds of pictures share the discriminators of all scales but the finest (true: the published

@@ -24,7 +24,7 @@ class FIT(Method):
     """Transforms a face into another person's under a 16-bit password, and back under the inverse password.
 
     Gu, Luo, Ryoo, Lee 2020, Password-conditioned Anonymization and Deanonymization with Face Identity Transformers,
-    ECCV (arXiv:1911.11759). One network does both. docs/fit.md lists what the paper leaves open and what differs, and
+    ECCV (arXiv:1911.11759). One network does both. docs/fit_and_riddle.md lists what the paper leaves open and what differs, and
     gives the reason why 16 bits do not protect against an attacker with the network.
     """
 

@@ -39,7 +39,7 @@ class IdentityTransformer(nn.Module):
     S is a multiple of ``2 ** halvings``. ``width``: channels before the first halving; each halving doubles them.
     ``reach`` 0: the network draws the picture, T = tanh f(I, p), as published. Otherwise it draws a change that is odd
     in the password, T = tanh(artanh I + reach / 2 (tanh f(I, p) - tanh f(I, -p))). The inverse password undoes the
-    change as far as f is the same for both pictures, and no color is clipped (docs/fit.md).
+    change as far as f is the same for both pictures, and no color is clipped (docs/fit_and_riddle.md).
     """
 
     def __init__(self, bits: int, width: int, halvings: int, blocks: int, reach: float):
@@ -176,7 +176,7 @@ def identity_loss(original: Tensor, vectors: Mapping[str, Tensor], margin: float
     1 - cos of ``recovered``, `feature_loss` of the hidden faces, and `feature_loss` of the wrongly recovered ones.
     ``both``: also of the face hidden with a second password, and of the second wrongly recovered one, which the
     published code leaves out. The paper trains a classifier of names for this; our encoder is frozen and compares
-    identities (docs/fit.md).
+    identities (docs/fit_and_riddle.md).
     """
 
     def different(*names: str) -> Tensor:

@@ -102,7 +102,7 @@ class RehearsalSettings(SmallScale):
 
 
 class IfaditSmallScale(SmallScale):
-    """How iFADIT differs from the paper at small scales (docs/notes/ifadit.md)."""
+    """How iFADIT differs from the paper at small scales (docs/ifadit.md)."""
 
     encoder_start: Literal["identity", "inversion"] = "identity"
     """identity: E_Attr's body starts from the body of the identity encoder, if both are alike (Richardson et al. 2021,

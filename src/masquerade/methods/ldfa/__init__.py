@@ -1,7 +1,7 @@
 """LDFA (Klemp et al. 2023, arXiv:2302.08931): a latent diffusion model draws the box of the face.
 
 The parameters are here. The class is in method.py, which imports no torch. The paper takes Stable Diffusion and trains
-nothing; the trainings are ours (docs/ldfa.md).
+nothing; the trainings are ours (docs/inpainting.md).
 """
 
 from typing import Annotated, Self

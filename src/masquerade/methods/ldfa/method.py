@@ -19,7 +19,7 @@ class LDFA(Method):
     """Draws the box of the face by diffusion. As published, it starts from the clear face with noise, which leaks.
 
     Klemp, Rösch, Wagner, Quehl, Lauer 2023, LDFA: Latent Diffusion Face Anonymization for Self-driving Applications,
-    CVPR Workshops (arXiv:2302.08931). docs/ldfa.md lists what differs from the paper and its code.
+    CVPR Workshops (arXiv:2302.08931). docs/inpainting.md lists what differs from the paper and its code.
     """
 
     title = "LDFA"

@@ -62,7 +62,7 @@ class LossWeights(Settings):
 
 
 class LReOrgSmallScale(SmallScale):
-    """How LReOrg differs from the paper at small scales (docs/notes/lreorg.md)."""
+    """How LReOrg differs from the paper at small scales (docs/lreorg.md)."""
 
     pictures_every: PositiveInt = 1
     """One update of this many draws images (1: all, as in the paper). In the others a network, the reader, predicts

@@ -45,7 +45,7 @@ class FurtherLosses(SmallScale):
 
 
 class RiddleSmallScale(SmallScale):
-    """How the training differs from the paper's at a small scale: docs/riddle.md."""
+    """How the training differs from the paper's at a small scale: docs/fit_and_riddle.md."""
 
     losses: FurtherLosses = FurtherLosses()
     """The weights of further losses."""
@@ -80,7 +80,7 @@ class RiddleSettings(Updates, Averaged):
     }
 
     groups: Annotated[list[PositiveInt], Field(min_length=1)]
-    """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller generators: docs/riddle.md."""
+    """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller generators: docs/fit_and_riddle.md."""
     width: Annotated[int, Field(ge=4)]
     """Width d of the transformer (512: Li et al. 2023)."""
     heads: PositiveInt

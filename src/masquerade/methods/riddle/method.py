@@ -21,7 +21,7 @@ class Riddle(Method):
 
     Li, Wang, Zhao, Dong, Tan 2023, RiDDLE: Reversible and Diversified De-identification with Latent Encryptor, CVPR
     (arXiv:2303.05171). Recovery from the picture encodes the picture again. Recovery from the saved code does not; the
-    paper measures this one. docs/riddle.md lists what the paper leaves open.
+    paper measures this one. docs/fit_and_riddle.md lists what the paper leaves open.
     """
 
     title = "RiDDLE"
