@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from results_tables import PAGES, TABLES, Table
+from results_tables import TABLES, Table
 
 ROOT = Path(__file__).parents[1]
 MEASURED = "benchmarks/measured.json"
 """Scale -> `standings` and `values`, as they are computed below."""
-WRITTEN = ("README.md", "docs/results.md", "docs/attackers.md", "docs/attackers.md")
-WRITTEN += tuple(f"docs/{name}.md" for name in PAGES if name != "keywords")
-"""The pages with tables."""
+MARK = "<!-- results:"
+"""What the line above a table begins with."""
 PICTURES = {
     "figure7.jpg": "identitydp/figure7",
     "identitydp.jpg": "identitydp/figure7 at photo",
@@ -64,6 +63,12 @@ Value = Sequence[Any]
 """The text of a value, and the number of faces that it is over."""
 Values = dict[str, dict[str, Value]]
 """method/variant -> path -> value. A path is [attempt:]metric/part."""
+
+
+def pages(root: Path) -> list[str]:
+    """README.md and the pages of docs/ that hold a table of results."""
+    files = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    return [str(file.relative_to(root)) for file in files if MARK in file.read_text(encoding="utf-8")]
 
 
 def measured(results: Path) -> Values:
@@ -176,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=ROOT / "results/mini")
     given = parser.parse_args(arguments)
     record(given.results)
-    for page in WRITTEN:
+    for page in pages(ROOT):
         (ROOT / page).write_text(written(ROOT, page), encoding="utf-8")
     for target, source in PICTURES.items():
         name, _, scale = source.partition(" at ")

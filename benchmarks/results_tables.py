@@ -10,7 +10,7 @@ CONTROLS = {
     "*control: blackout*": "blackout/control",
 }
 OBFUSCATIONS = {
-    "Pixelization(16×16)": "pixelation/block_16",
+    "Pixelation(16×16)": "pixelation/block_16",
     "Blur(19×19)": "gaussian_blur/size_19",
     "k-same (k = 5)": "k_same/k_5",
     "**IdentityDP (ε = 6)**": "identitydp/eps_6",
@@ -21,7 +21,7 @@ KEYWORDS = ("gender", "age", "expression", "makeup")
 OBFUSCATED = {
     "blur 7×7": "gaussian_blur/size_7",
     "blur 19×19": "gaussian_blur/size_19",
-    "pixelization 16×16": "pixelation/block_16",
+    "pixelation 16×16": "pixelation/block_16",
     "noise σ = 49": "gaussian_noise/sigma_49",
     "k-same, k = 5": "k_same/k_5",
 }
@@ -45,7 +45,7 @@ METHODS = {
 }
 ATTACKED = {
     "Blur(19×19)": "gaussian_blur/size_19",
-    "Pixelization(16×16)": "pixelation/block_16",
+    "Pixelation(16×16)": "pixelation/block_16",
     "k-same (k = 5)": "k_same/k_5",
     "**IdentityDP (ε = 6)**": "identitydp/eps_6",
     "**FALCO (m = 0)**": "falco/m_0",
@@ -84,37 +84,37 @@ def ranks(*attackers: str) -> tuple[str, ...]:
 
 STRONGEST: Columns = {"strongest attacker": ranks("strongest")}
 NAIVE: Columns = {"naive": ranks("naive")}
-LANDMARKS: Columns = {"landmark error, %": ("twin_landmark_error/",)}
+LANDMARKS: Columns = {"landmark error, % of the eye distance": ("twin_landmark_error/",)}
 ATTACKERS: Columns = {
-    "adapted": ranks("adapted"),
-    "restoring": ranks("restoring"),
+    "adaptive": ranks("adapted"),
+    "reconstruction": ranks("restoring"),
     "parrot (links)": ranks("parrot"),
 }
 HELD_OUT: Columns = {
     "naive": ("attack_held_out_rate/naive",),
-    "adapted": ("attack_held_out_rate/adapted",),
-    "restoring": ("attack_held_out_rate/restoring",),
+    "adaptive": ("attack_held_out_rate/adapted",),
+    "reconstruction": ("attack_held_out_rate/restoring",),
     "insider": ("attack_held_out_rate/insider",),
     "parrot (links)": ("attack_held_out_rate/parrot",),
-    "shuffled names": ("attack_held_out_rate/shuffled",),
+    "shuffled labels (control)": ("attack_held_out_rate/shuffled",),
 }
 POISONED: Columns = {
-    "baseline": ("poisoning_protection_rate/identity",),
-    "`recognizer_a`": ("poisoning_protection_rate/recognizer_a",),
-    "adaptive": ("poisoning_protection_rate/adaptive",),
+    "targeted recognizer": ("poisoning_protection_rate/identity",),
+    "unseen `recognizer_a`": ("poisoning_protection_rate/recognizer_a",),
+    "adaptive recognizer": ("poisoning_protection_rate/adaptive",),
 }
 DISTANCE: Columns = {"identity distance": ("identity_distance/recognizer_a",)}
 PROTECTED: Columns = {"PSR": ("protection_success_rate_at_far/recognizer_a",)}
 PSNR: Columns = {"PSNR": ("psnr/",)}
-HOG: Columns = {"faces found": ("detection_rate/dlib_face",)}
+HOG: Columns = {"faces detected": ("detection_rate/dlib_face",)}
 FRECHET: Columns = {"FD": ("frechet_distance/mobilenet_v2",)}
 MEASURED = DISTANCE | PROTECTED | HOG | FRECHET
 ATTACKED_TOO = MEASURED | {f"[{label}](attackers.md)": paths for label, paths in STRONGEST.items()}
 """The columns of a method's page; the second ones if `mini` attacks it."""
-RIGHT: Columns = {"cosine, right key": cosine("recovered")}
-SAVED: Columns = {"right key, saved code": cosine("saved")}
-WRONG: Columns = {"cosine, wrong keys": cosine("wrong")}
-GUESSED: Columns = {"named by 60 guessed keys / control": attacked("any_guess")}
+RIGHT: Columns = {"cosine similarity, right key": cosine("recovered")}
+SAVED: Columns = {"cosine similarity, right key, saved latent code": cosine("saved")}
+WRONG: Columns = {"cosine similarity, wrong keys": cosine("wrong")}
+GUESSED: Columns = {"identified under any of 60 guessed keys / control (another person)": attacked("any_guess")}
 
 
 class Table(NamedTuple):
@@ -132,7 +132,7 @@ class Table(NamedTuple):
 def of_method(variants: dict[str, str], controls: dict[str, str], columns: Columns = MEASURED) -> Table:
     """The table of a method's page. A small one is turned, so that it is narrow."""
     rows = variants | controls
-    return Table("[`mini`](results.md#what-the-columns-mean), {faces} faces", rows, columns, len(rows) <= 4)
+    return Table("[scale `mini`](results.md#what-the-columns-mean), {faces} faces", rows, columns, len(rows) <= 4)
 
 
 PERSON = {"*another person*": "random_identity/control"}
@@ -173,16 +173,16 @@ PAGES: dict[str, Table] = {
 """Name of a method -> the table of its page."""
 TABLES = PAGES | {
     "readme": Table(
-        "method, at mini scale, seed 0",
+        "method, scale `mini`, seed 0",
         OBFUSCATIONS | {name: CONTROLS[name] for name in list(CONTROLS)[:2]},
-        {f"{label}, `recognizer_a`": paths for label, paths in (DISTANCE | {"protected": PROTECTED["PSR"]}).items()}
+        {f"{label}, `recognizer_a`": paths for label, paths in (DISTANCE | PROTECTED).items()}
         | PSNR
-        | {"faces found, HOG": HOG["faces found"]},
+        | {"faces detected, HOG": HOG["faces detected"]},
     ),
     "methods": Table(
         "method, {faces} faces",
         METHODS | INVERTED | CONTROLS,
-        PROTECTED | {"attributes kept": ("attribute_preservation_rate/attribute_classifier.balanced",)},
+        PROTECTED | {"attributes preserved": ("attribute_preservation_rate/attribute_classifier.balanced",)},
     ),
     "attackers": Table("method", ATTACKED | CONTROLS, {"**strongest**": STRONGEST["strongest attacker"]} | NAIVE),
     "each_attacker": Table("method", ATTACKED | CONTROLS, ATTACKERS | LANDMARKS),

@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
 
+import recognized_figure  # noqa: E402
 import results_page  # noqa: E402
 
 
@@ -28,9 +29,11 @@ def citation(root: Path) -> str:
     return re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
 
 
-FILES = {"environment.yml": conda, "CITATION.cff": citation} | {
-    page: functools.partial(results_page.written, page=page) for page in results_page.WRITTEN
-}
+FILES = {
+    "environment.yml": conda,
+    "CITATION.cff": citation,
+    "docs/recognized.svg": recognized_figure.draw,
+} | {page: functools.partial(results_page.written, page=page) for page in results_page.pages(ROOT)}
 """File -> the function of the repository that gives its text."""
 
 
