@@ -63,6 +63,13 @@ ATTACKED = {
     "Fawkes": "fawkes/default",
     "CLIP2Protect": "clip2protect/default",
 }
+FIVE_PAPERS = {
+    "[**IdentityDP**](docs/identitydp.md) (Wen et al. 2022): noise with a privacy budget ε": "identitydp/eps_6",
+    "[**FALCO**](docs/falco.md) (Barattin et al. 2023): a latent code away from the identity": "falco/m_0",
+    "[**Cao et al.**](docs/cao21.md) (2021): a rotation by a password, which turns it back": "cao21/d_9",
+    "[**iFADIT**](docs/ifadit.md) (Yuan et al. 2025): an invertible flow with a key": "ifadit/full",
+    "[**LReOrg**](docs/lreorg.md) (ACM MM 2024): features replaced by keywords": "lreorg/default",
+}
 LREORG = {"hides identity": "lreorg/default"} | {f"hides {word} alone": f"lreorg/{word}" for word in KEYWORDS[:2]}
 
 
@@ -185,6 +192,11 @@ TABLES = PAGES | {
         PROTECTED | {"attributes preserved": ("attribute_preservation_rate/attribute_classifier.balanced",)},
     ),
     "attackers": Table("method", ATTACKED | CONTROLS, {"**strongest**": STRONGEST["strongest attacker"]} | NAIVE),
+    "papers": Table(
+        "paper and idea",
+        FIVE_PAPERS,
+        {"identified by the naive recognizer": ranks("naive"), "by the strongest attacker": ranks("strongest")},
+    ),
     "each_attacker": Table("method", ATTACKED | CONTROLS, ATTACKERS | LANDMARKS),
     "held_out": Table("method", ATTACKED | CONTROLS, HELD_OUT),
     "poisoned": Table(
