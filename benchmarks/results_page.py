@@ -28,6 +28,9 @@ PICTURES = {
     "falco_mini.jpg": "falco/figure3",
     "ifadit.jpg": "ifadit/figure3 at photo",
     "lreorg.jpg": "lreorg/figure9 at photo",
+    "gallery_ifadit.jpg": "ifadit/figure3",
+    "gallery_lreorg.jpg": "lreorg/figure9",
+    "gallery_fit.jpg": "cao21/figure9",
     "attackers_evening.jpg": "attackers/tradeoff at evening",
 }
 """Name in docs/ -> paper and figure, and the scale if it is another one than that of the build."""

@@ -116,10 +116,11 @@ PSNR: Columns = {"PSNR": ("psnr/",)}
 HOG: Columns = {"faces detected": ("detection_rate/dlib_face",)}
 FRECHET: Columns = {"FD": ("frechet_distance/mobilenet_v2",)}
 MEASURED = DISTANCE | PROTECTED | HOG | FRECHET
-ATTACKED_TOO = MEASURED | {f"[{label}](attackers.md)": paths for label, paths in STRONGEST.items()}
+LINKED = {f"[{label}](attackers.md)": paths for label, paths in STRONGEST.items()}
+ATTACKED_TOO = MEASURED | LINKED
 """The columns of a method's page; the second ones if `mini` attacks it."""
 RIGHT: Columns = {"cosine similarity, right key": cosine("recovered")}
-SAVED: Columns = {"cosine similarity, right key, saved latent code": cosine("saved")}
+SAVED: Columns = {"cosine similarity, right key, saved representation": cosine("saved")}
 WRONG: Columns = {"cosine similarity, wrong keys": cosine("wrong")}
 GUESSED: Columns = {"identified under any of 60 guessed keys / control (another person)": attacked("any_guess")}
 
@@ -189,7 +190,7 @@ TABLES = PAGES | {
     "methods": Table(
         "method, {faces} faces",
         METHODS | INVERTED | CONTROLS,
-        PROTECTED | {"attributes preserved": ("attribute_preservation_rate/attribute_classifier.balanced",)},
+        PROTECTED | LINKED | {"attributes preserved": ("attribute_preservation_rate/attribute_classifier.balanced",)},
     ),
     "attackers": Table("method", ATTACKED | CONTROLS, {"**strongest**": STRONGEST["strongest attacker"]} | NAIVE),
     "papers": Table(
