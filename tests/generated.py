@@ -7,9 +7,10 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "benchmarks"))
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "docs")]
 
 import recognized_figure  # noqa: E402
+import reference_pages  # noqa: E402
 import results_page  # noqa: E402
 
 
@@ -33,7 +34,9 @@ FILES = {
     "environment.yml": conda,
     "CITATION.cff": citation,
     "docs/recognized.svg": recognized_figure.draw,
-} | {page: functools.partial(results_page.written, page=page) for page in results_page.pages(ROOT)}
+    **{page: functools.partial(results_page.written, page=page) for page in results_page.pages(ROOT)},
+    **{page: functools.partial(reference_pages.write, page=page) for page in reference_pages.PAGES},
+}
 """File -> the function of the repository that gives its text."""
 
 

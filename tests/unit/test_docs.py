@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from masquerade.core import discovery
+
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "reference/README.md")])
-PAGES += sorted((ROOT / "docs").rglob("*.md"))
 MANUAL = sorted((ROOT / "docs").glob("*.md"))
-"""The pages of the site. The notes for maintainers are not among them."""
+"""The pages of the site."""
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "reference/README.md")] + MANUAL
+FIVE_PAPERS = ("identitydp", "falco", "cao21", "ifadit", "lreorg")
+DEVIATIONS = "| Place in the paper | The paper says | We do | Why | Can it be switched |"
+"""The head of the table of what differs from a paper."""
 EXAMPLE = "src/masquerade/methods/mine.py"
 """The file of the method that CONTRIBUTING.md adds as an example."""
 PLACEHOLDER = re.compile(r"[<>{}*…]")
@@ -53,11 +57,23 @@ def test_the_number_to_expect_is_that_of_the_table_in_readme():
     assert said.groups() == row.groups()
 
 
-def test_every_page_is_in_the_index_with_one_line():
-    entries = re.findall(r"^- \[(\S+\.md)\]\((\S+\.md)\): \S", text(ROOT / "docs/README.md"), flags=re.MULTILINE)
-    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md")
-    assert sorted(target for _, target in entries) == pages
-    assert all(label == target for label, target in entries)
+def index_entries(section: str = "") -> list[tuple[str, str]]:
+    """Title and page of each entry of the index, or of one of its sections."""
+    index = text(ROOT / "docs/README.md")
+    part = index.partition(f"\n## {section}\n")[2].partition("\n## ")[0] if section else index
+    return re.findall(r"^- \[([^\]]+)\]\((\S+\.md)\): \S", part, flags=re.MULTILINE)
+
+
+def test_every_page_is_in_the_index_once_with_a_title_and_a_sentence():
+    titles, pages = zip(*index_entries(), strict=True)
+    manual = [page.name for page in MANUAL if page.name != "README.md"]
+    assert sorted(page for page in pages if not page.startswith("../")) == manual
+    assert len(set(titles)) == len(titles)
+    assert [title for title in titles if ".md" in title] == []
+
+
+def test_the_manual_has_no_page_that_the_site_leaves_out():
+    assert sorted((ROOT / "docs").rglob("*.md")) == MANUAL
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *MANUAL], ids=named)
@@ -71,15 +87,20 @@ def test_every_row_of_a_table_is_below_its_head(page):
     assert re.findall(r"\n\n(\|.*)\n(?!\|[-:| ]+\|\n)", prose(page)) == []
 
 
-def test_a_page_of_a_method_says_how_to_run_it_what_was_measured_what_departs_and_where_equations_are():
-    index = text(ROOT / "docs/README.md").partition("\n## Methods\n")[2].partition("\n## ")[0]
-    pages = set(re.findall(r"\]\((\S+\.md)\)", index)) - {"inpainting.md", "obfuscations.md"}
-    order = re.compile(
-        r"# .*?\n```bash\n.*?\n## Measured\n(?:(?!\n## ).)*\n<!-- results: \w+ -->\n.*?\n## Departures\n.*"
-        r"\n\[Equations\]\(equations\.md#",
-        re.DOTALL,
-    )
-    assert {page for page in pages if not order.match(text(ROOT / "docs" / page))} == set()
+def test_every_method_is_named_on_a_page_of_the_methods():
+    pages = {text(ROOT / "docs" / page) for _, page in index_entries("Methods")}
+    assert [name for name in discovery.list_names("methods") if not any(f"`{name}`" in page for page in pages)] == []
+
+
+@pytest.mark.parametrize("paper", FIVE_PAPERS)
+def test_the_page_of_a_paper_says_what_was_measured_its_limits_its_deviations_and_where_its_equations_are(paper):
+    parts = re.split(r"^## (.+)\n", text(ROOT / f"docs/{paper}.md"), flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    order = ("Measured", "Limits", "Deviations from the paper", "Equations")
+    assert tuple(heading for heading in sections if heading in order) == order
+    assert re.search(r"^<!-- results: \w+ -->\n\|", sections["Measured"], flags=re.MULTILINE)
+    assert f"\n{DEVIATIONS}\n" in sections["Deviations from the paper"]
+    assert equation_rows(sections["Equations"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
@@ -136,21 +157,36 @@ def test_architecture_lists_every_rule_with_its_file_and_script():
     assert {name: (file, script) for names, file, script in rows for name in re.findall(r"\w+", names)} == rules()
 
 
-def test_equations_are_in_the_files_that_the_page_names():
+def sections_of_equations(page: Path) -> list[str]:
+    """The text below each heading ``Equations`` of a page, up to the next heading."""
+    return re.findall(r"^#+ Equations\n(.*?)(?=^#|\Z)", prose(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def equation_rows(section: str) -> list[list[str]]:
+    """The cells of each row of the tables of a section whose last cell names a file."""
+    rows = [row.split("|") for row in re.findall(r"^\|(.+)\|$", section, flags=re.MULTILINE)]
+    return [cells for cells in rows if re.search(r"`[\w/]+\.py`", cells[-1])]
+
+
+@pytest.mark.parametrize("page", [page for page in MANUAL if sections_of_equations(page)], ids=named)
+def test_equations_are_in_the_files_that_the_page_names(page):
     wrong = []
-    for row in re.findall(r"^\|(.+)\|$", text(ROOT / "docs/equations.md"), flags=re.MULTILINE):
-        cells = row.split("|")
-        files = [ROOT / "src/masquerade" / path for path in re.findall(r"`([\w/]+\.py)`", cells[-1])]
+    for *cells, last in [row for section in sections_of_equations(page) for row in equation_rows(section)]:
+        files = [ROOT / "src/masquerade" / path for path in re.findall(r"`([\w/]+\.py)`", last)]
         wrong += [str(file) for file in files if not file.is_file()]
-        cited = numbers(cells[0]) if "of the paper" not in cells[0] else set()
+        row = " ".join(cells)
+        cited = (
+            numbers(row) if "of the paper" not in row else set()
+        )  # of a paper whose equation the code names otherwise
         present = {number for file in files if file.is_file() for number in numbers(text(file))}
-        if files and not cited <= present:
-            wrong.append(f"{cells[0].strip()}: {sorted(cited - present)}")
+        if not cited <= present:
+            wrong.append(f"{row.strip()}: {sorted(cited - present)}")
     assert not wrong
 
 
-def test_every_file_that_implements_an_equation_is_on_the_page():
-    page = text(ROOT / "docs/equations.md")
-    files = [file for room in ("methods", "networks") for file in (ROOT / "src/masquerade" / room).rglob("*.py")]
+def test_every_file_that_implements_an_equation_is_on_a_page():
+    listed = "".join(section for page in MANUAL for section in sections_of_equations(page))
+    files = [file for folder in ("methods", "networks") for file in (ROOT / "src/masquerade" / folder).rglob("*.py")]
     citing = [file for file in files if numbers(text(file)) and file.name != "__init__.py"]
-    assert [str(file) for file in citing if str(file.relative_to(ROOT / "src/masquerade")) not in page] == []
+    missing = [str(file.relative_to(ROOT / "src/masquerade")) for file in citing]
+    assert [file for file in missing if f"`{file}`" not in listed] == []
