@@ -24,7 +24,7 @@ HELP = [["--help"], ["anonymize", "--help"], ["assets", "--help"]]
 
 
 class Times(NamedTuple):
-    """Seconds. ``first``: from the start of the process to its first picture, NaN if it writes none."""
+    """Seconds. ``first``: from the start of the process to its first image, NaN if it writes none."""
 
     first: float
     whole: float
@@ -42,7 +42,7 @@ def photographs(folder: Path, count: int) -> None:
 
 
 def run(arguments: list[str], output: Path, pictures: int) -> Times:
-    """Run the program in the repository. Exits if it fails, or if it does not write ``pictures`` pictures."""
+    """Run the program in the repository. Exits if it fails, or if it does not write ``images`` images."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryFile() as printed:
         began = time.perf_counter()

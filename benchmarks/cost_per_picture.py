@@ -1,4 +1,4 @@
-"""Seconds in which every method anonymizes one picture, beside what its paper prints (IdentityDP, section V.H).
+"""Seconds in which every method anonymizes one image, beside what its paper prints (IdentityDP, section V.H).
 
 Needs no build: the time of a network depends on its size and not on its weights, so the networks of the scale are
 trained for one round. Prints a table and writes benchmarks/cost_per_picture.md.
@@ -97,7 +97,7 @@ def shortened(block: Settings) -> Settings:
 
 
 def rows(parameters: Parameters, folder: Path, count: int) -> list[list[str]]:
-    """One row for each method: seconds of one picture alone (median of ``count``), side by side (mean), and printed."""
+    """One row for each method: seconds of one image alone (median of ``count``), side by side (mean), and printed."""
     untrained, lines = Untrained(parameters, folder), []
     index = untrained.archive.select("test").head(count)
     together = untrained.archive.load(rows=index)
@@ -138,12 +138,12 @@ def main() -> None:
     side = parameters.image.size
     write(
         "cost_per_picture",
-        "# Cost per picture",
-        f"Scale `{given.scale}`, {given.faces} pictures of {side} x {side} pixels, {given.threads} thread, "
-        f"{device}{MACHINE}; the least of three rounds, of one picture the median over all; CPU time "
+        "# Cost per image",
+        f"Scale `{given.scale}`, {given.faces} images of {side} x {side} pixels, {given.threads} thread, "
+        f"{device}{MACHINE}; the least of three rounds, of one image the median over all; CPU time "
         "if there is no GPU and one thread; faces that are detected and aligned already, networks that are loaded, "
         "with the weights of one round of training.",
-        table(("method", "one picture alone (s)", "a picture of all side by side (s)", "printed (s)"), measured),
+        table(("method", "one image alone (s)", "an image of all side by side (s)", "printed (s)"), measured),
         *(f"`{cost.method}`: {cost.note}." for cost in reference.load_costs(ROOT / reference.COSTS) if cost.note),
     )
 

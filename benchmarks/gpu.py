@@ -27,18 +27,18 @@ ROWS = "rows.jsonl"
 HEAD = ("step", "what", "scale", "mode", "seconds", "memory, GiB", "remark")
 """`masquerade plan` reads the rows that have a scale and a mode."""
 FEW, SOME, MANY = (1, 2), (0, 8), (0, falco.PICTURES)
-"""FALCO: pictures at once (0: as many as fit), and pictures that are measured."""
+"""FALCO: images at once (0: as many as fit), and images that are measured."""
 BFLOAT16, TF32 = ({"precision": name, "channels_last": True} for name in ("bfloat16", "tf32"))
 MODES = {
     "falco, deterministic": (True, None, (SOME,)),
     "falco": (False, BFLOAT16, (FEW, SOME, MANY)),
     "falco, TF32": (False, TF32, (SOME,)),
 }
-"""What is measured -> `compute.deterministic`, `arithmetic` of the optimization, and numbers of pictures."""
+"""What is measured -> `compute.deterministic`, `arithmetic` of the optimization, and numbers of images."""
 
 
 def falco_rows(size: int = 1024) -> Iterator[dict]:
-    """FALCO at its published size, in each mode and for some numbers of pictures. Seconds are of a face."""
+    """FALCO at its published size, in each mode and for some numbers of images. Seconds are of a face."""
     usual = os.environ.get(seeding.DETERMINISM_VARIABLE, "1") != "0"
     with tempfile.TemporaryDirectory() as folder:
         resources, faces, knobs, variant = falco.published(Path(folder), size)

@@ -101,7 +101,7 @@ def write_sets(folder: Path, scale: str, count: int) -> None:
 
 
 def whole_pass(folder: Path, checkpoints: Path) -> None:
-    """What a job of the rule ``measure`` does: load every judge, read the pictures, measure, write the table."""
+    """What a job of the rule ``measure`` does: load every judge, read the images, measure, write the table."""
     from masquerade.pipeline import measuring
 
     knobs = json.loads((folder / KNOBS).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Pictures per second of every method, anonymizing and recovering, with the checkpoints of `make reproduce`.
+"""Images per second of every method, anonymizing and recovering, with the checkpoints of `make reproduce`.
 
 Prints a table and writes benchmarks/methods.md.
 """
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--faces", type=int, default=32)
     given = parser.parse_args()
-    heading = ("method", "load (s)", "anonymizes (pictures a second)", "recovers (pictures a second)")
+    heading = ("method", "load (s)", "anonymizes (images a second)", "recovers (images a second)")
     write(
         "methods",
         "# Methods",

@@ -32,7 +32,7 @@ PARTS = {
 
 
 def measured(part: str, built: Path) -> tuple[float, str]:
-    """(seconds of processor time a face, MD5 of all pictures that were made), with the code that Python imports."""
+    """(seconds of processor time a face, MD5 of all images that were made), with the code that Python imports."""
     import hashlib
 
     import torch
@@ -59,7 +59,7 @@ def measured(part: str, built: Path) -> tuple[float, str]:
     keys = experiment_keys(kind, 0)(faces) if kind else None
 
     def pictures() -> list:
-        method = method_class(block.params, block.variants[variant], resources)  # anew: it remembers pictures
+        method = method_class(block.params, block.variants[variant], resources)  # anew: it remembers images
         if action == "anonymize":
             return [method.anonymize(faces, 0, keys)]
         if action == "attempts":
@@ -105,7 +105,7 @@ def main() -> None:
         "# Jobs of mini",
         f"Milliseconds of processor time a face, 1 thread, {MACHINE}; commit {given.against} and this code side by "
         f"side, each with its own parameters of `mini`, the best of {2 * ROUNDS} calls. A guess is {GUESSES} keys.",
-        table(("part", "before", "after", "share", "same pictures"), rows),
+        table(("part", "before", "after", "share", "same images"), rows),
     )
 
 

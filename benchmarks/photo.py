@@ -1,4 +1,4 @@
-"""The build of scale photo: seconds of each rule and picture, and how faces with an attribute fare. Writes photo.md.
+"""The build of scale photo: seconds of each rule and image, and how faces with an attribute fare. Writes photo.md.
 
 `python benchmarks/photo.py` after `snakemake all --config scale=photo`. The seconds are the processor's, of Snakemake's
 benchmark files; the faces are those of the test people, of whom no network learned.
@@ -55,7 +55,7 @@ def seconds() -> dict[str, list[float]]:
 
 
 def pictures() -> Iterator[tuple[str, int, float]]:
-    """(method/variant, pictures, processor seconds) of each anonymized cell of the test people."""
+    """(method/variant, images, processor seconds) of each anonymized cell of the test people."""
     base = ROOT / PATHS.logs / "benchmarks/anonymize" / DATASET
     for path in sorted(base.rglob("*.tsv")):
         cell = path.relative_to(base).with_suffix("")
@@ -140,11 +140,11 @@ def main() -> None:
         "minutes of a processor's core.",
         "## Processor seconds by rule",
         table(["rule", "jobs", "seconds"], [[name, len(values), f"{sum(values):.0f}"] for name, values in rules]),
-        "## Processor seconds a picture",
+        "## Processor seconds an image",
         "Those of a whole job. FALCO and the keyed methods take codes that the rule `latents` computed. The cells of "
         f"{', '.join(f'`{name}`' for name in STAND_INS)} are latent stand-ins, not the published methods.",
         table(
-            ["cell", "pictures", "seconds a picture"],
+            ["cell", "pictures", "seconds an image"],
             [[name, count, f"{spent / max(count, 1):.2f}"] for name, count, spent in pictures()],
         ),
         "## By attribute",

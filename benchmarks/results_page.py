@@ -1,4 +1,4 @@
-"""Writes the tables of results in docs/ and README.md, and the pictures beside them.
+"""Writes the tables of results in docs/ and README.md, and the images beside them.
 
 `python benchmarks/results_page.py` after `make reproduce` takes the numbers of the build into measured.json, and then
 writes the pages. Without a build `make generated` writes them from measured.json, and a test compares. A table follows
@@ -35,7 +35,7 @@ PICTURES = {
 }
 """Name in docs/ -> paper and figure, and the scale if it is another one than that of the build."""
 WIDTHS, LARGEST = (1500, 1300, 1100), 199_000
-"""Widths of a picture in pixels, the first one that fits is taken; and the largest size in bytes."""
+"""Widths of an image in pixels, the first one that fits is taken; and the largest size in bytes."""
 DATASET = "synthetic_hq"
 DIGITS = {"psnr": 1, "frechet_distance": 0}
 """Decimals of a metric; 2 of any other."""

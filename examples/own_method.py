@@ -12,7 +12,7 @@ from masquerade.methods import Capabilities, Method
 
 
 class LowFrequencies(Method):
-    """Keeps the lowest frequencies of the cosine transform (Ahmed et al. 1974) of a picture, and drops the others.
+    """Keeps the lowest frequencies of the cosine transform (Ahmed et al. 1974) of an image, and drops the others.
 
     An example: no paper proposes it as an anonymizer.
     """
@@ -28,7 +28,7 @@ class LowFrequencies(Method):
     variant: Variant
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """float32 (N, 3, H, W) in [-1, 1], as the pictures of ``faces``. The result is the same for every seed."""
+        """float32 (N, 3, H, W) in [-1, 1], as the images of ``faces``. The result is the same for every seed."""
         from scipy.fft import dctn, idctn
 
         spectrum = dctn(faces.images, axes=(2, 3))

@@ -73,9 +73,9 @@ def folder_with_portrait(folder: Path, name: str) -> Path:
 
 
 def make_original_keyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The method `original` adds a stream of numbers to each picture, modulo 256, and takes it away in recovery.
+    """The method `original` adds a stream of numbers to each image, modulo 256, and takes it away in recovery.
 
-    The stream follows from the key of the picture.
+    The stream follows from the key of the image.
     """
 
     def shifted(images: np.ndarray, given: Sequence[bytes], sign: int) -> np.ndarray:
@@ -99,7 +99,7 @@ def anonymize(root: Path, pictures: Path, output: Path, *more: object, method: s
 
 
 def anonymize_from_seed(root: Path, pictures: Path, output: Path, *more: object, method: str = "gaussian_noise") -> int:
-    """The same picture in each run. In noise of one draw in hundreds, a detector sees a face, and refuses it."""
+    """The same image in each run. In noise of one draw in hundreds, a detector sees a face, and refuses it."""
     return anonymize(root, pictures, output, "--seed", 1, *more, method=method)
 
 

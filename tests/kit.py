@@ -72,9 +72,9 @@ def resumed(train: Callable[[TrainingJob], None], cut: TrainingJob, stops: Seque
 
 
 def archive(path: Path, pictures, train: int = 8, rows: Sequence[dict] = (), masks=None, **metadata) -> Path:
-    """An archive of pictures (H, W, 3) of a person each; the first ``train`` are of the train split.
+    """An archive of images (H, W, 3) of a person each; the first ``train`` are of the train split.
 
-    ``rows``: more columns for each picture, or others in place of these. The remaining split is validation.
+    ``rows``: more columns for each image, or others in place of these. The remaining split is validation.
     """
     with ArchiveWriter(path, metadata) as out:
         for number, picture in enumerate(pictures):
@@ -85,13 +85,13 @@ def archive(path: Path, pictures, train: int = 8, rows: Sequence[dict] = (), mas
 
 
 def noise(count: int, tile: int = 1, size: int = SIZE, seed: int = 0) -> np.ndarray:
-    """Pictures of squares of random colors, uint8 (count, size, size, 3). ``tile``: the side of a square."""
+    """Images of squares of random colors, uint8 (count, size, size, 3). ``tile``: the side of a square."""
     coarse = np.random.default_rng(seed).integers(0, 256, (count, size // tile, size // tile, 3), dtype=np.uint8)
     return coarse.repeat(tile, axis=1).repeat(tile, axis=2)
 
 
 def discs(count: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """Pictures of a bright disc on a dark ground, and their masks: 1 in the disc."""
+    """Images of a bright disc on a dark ground, and their masks: 1 in the disc."""
     draw, (down, across) = np.random.default_rng(0), np.mgrid[:SIZE, :SIZE]
     pictures, masks = [], []
     for _ in range(count):
@@ -102,7 +102,7 @@ def discs(count: int = 12) -> tuple[np.ndarray, np.ndarray]:
 
 
 def landmarks(size: int = 64) -> np.ndarray:
-    """68 points of a plain face in the middle of a picture, float32 (1, 68, 2)."""
+    """68 points of a plain face in the middle of an image, float32 (1, 68, 2)."""
     along = np.linspace(0, np.pi, 17)
     points = np.full((68, 2), size / 2)
     points[:17] = np.stack([size / 2 - size / 4 * np.cos(along), size / 2 + size / 4 * np.sin(along)], axis=1)
@@ -119,7 +119,7 @@ def faces(count: int = 3, size: int = SIZE) -> Faces:
 
 
 class Identity(nn.Module):
-    """A differentiable substitute for the identity encoder: pictures of any size -> unit (N, width)."""
+    """A differentiable substitute for the identity encoder: images of any size -> unit (N, width)."""
 
     def __init__(self, width: int = 8, grid: int = 4):
         super().__init__()
@@ -178,7 +178,7 @@ GENERATOR = {
     },
     "samples_every": 8, "quality_samples": 4, "floor_detection": 0.0,
 }  # fmt: skip
-"""Knobs of a generator that draws pictures of SIZE pixels."""
+"""Knobs of a generator that draws images of SIZE pixels."""
 BFLOAT16 = {"precision": "bfloat16", "channels_last": False}
 FIT = {
     "width": 4, "halvings": 1, "blocks": 1,
@@ -193,4 +193,4 @@ FIT = {
     "margin": 0.0, "steps": 6, "batch": 2, "learning_rate": 1e-3, "betas": [0.5, 0.999],
     "kernel_rate": 0.01, "cooldown": 0.5, "ema": 0.5, "samples_every": 3,
 }  # fmt: skip
-"""Knobs of FIT for such pictures."""
+"""Knobs of FIT for such images."""

@@ -49,7 +49,7 @@ def tar(value, spread=0.1):
 
 CELLS = [
     cell("noise", "sigma_9", number(0.25), number(3.0), tar(0.9)),
-    cell("blur", "size_7", number(0.5, over=7), number(None, over=0, note="fewer than 2 pictures"), tar(0.5)),
+    cell("blur", "size_7", number(0.5, over=7), number(None, over=0, note="fewer than 2 images"), tar(0.5)),
     *(
         cell("ours", "eps_6", number(value), number(4.0), tar(0.2, spread), seed, epsilon=6.0, sensitivity=27.5 + seed)
         for seed, value, spread in [(0, 0.8, 0.03), (1, 0.9, 0.04), (2, 0.7, 0.05)]

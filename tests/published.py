@@ -47,7 +47,7 @@ def attribute_list(files: Sequence[str]) -> str:
 
 
 def celeba_lists(root: Path, who: Sequence[int], parts: Sequence[int]) -> list[str]:
-    """Writes CelebA's identities and partition of pictures 000001.jpg on in the published place; returns the files."""
+    """Writes CelebA's identities and partition of images 000001.jpg on in the published place; returns the files."""
     files = [f"{number:06d}.jpg" for number in range(1, len(who) + 1)]
     write(root / "Anno/identity_CelebA.txt", "".join(f"{f} {w}\n" for f, w in zip(files, who, strict=True)))
     write(root / "Eval/list_eval_partition.txt", "".join(f"{f} {p}\n" for f, p in zip(files, parts, strict=True)))
@@ -62,7 +62,7 @@ def celeba(
     version: str = "img_align_celeba",
     middles: Sequence[tuple[int, int]] | None = None,
 ) -> None:
-    """CelebA: Anno/, Eval/ and Img/. ``middles``: one point per picture, the position of all its five landmarks."""
+    """CelebA: Anno/, Eval/ and Img/. ``middles``: one point per image, the position of all its five landmarks."""
     files = celeba_lists(root, who, parts)
     middles = middles or [(p.shape[1] // 2, p.shape[0] // 2) for p in pictures]
     points = [f"{file} {f'{x:4d} {y:4d} ' * 5}" for file, (x, y) in zip(files, middles, strict=True)]
@@ -77,7 +77,7 @@ def celeba(
 def celeba_hq(
     root: Path, lists: Path, pictures: Sequence[np.ndarray], who: Sequence[int], parts: Sequence[int]
 ) -> None:
-    """CelebAMask-HQ/, and CelebA's lists below ``lists``; picture i is CelebA's ``len - i``; masks: skin and nose."""
+    """CelebAMask-HQ/, and CelebA's lists below ``lists``; image i is CelebA's ``len - i``; masks: skin and nose."""
     top = root / "CelebAMask-HQ"
     count = len(pictures)
     celeba_lists(lists, who, parts)
@@ -93,7 +93,7 @@ def celeba_hq(
 
 
 def lfw(root: Path, people: dict[str, Sequence[np.ndarray]], folder: str = "lfw") -> None:
-    """LFW: people go to ten folds in turn. Each fold has one matched and one mismatched pair if it has the pictures."""
+    """LFW: people go to ten folds in turn. Each fold has one matched and one mismatched pair if it has the images."""
     names = sorted(people)
     folds = [names[fold::LFW_FOLDS] for fold in range(LFW_FOLDS)]
     lines = [str(LFW_FOLDS)]
@@ -180,4 +180,4 @@ def edited(name: str, old: str, new: str):
     return lambda root: replaced(root / name, old, new)
 
 
-WHO, PARTS_OF = [11, 11, 22, 33, 33], [0, 0, 1, 2, 2]  # of CelebA's pictures 1 to 5
+WHO, PARTS_OF = [11, 11, 22, 33, 33], [0, 0, 1, 2, 2]  # of CelebA's images 1 to 5

@@ -97,7 +97,7 @@ SKIN = ("very light", "light", "olive", "tan", "brown", "dark")
 
 
 def caption(person: Person, shot: Shot, formal: bool = False) -> str:
-    """An English sentence that describes the picture, for the training of the text-image model.
+    """An English sentence that describes the image, for the training of the text-image model.
 
     ``formal``: in the words that lreorg's templates use: a photo of a male or female person with heavy, light or no
     makeup, and "gray" in place of "grey".

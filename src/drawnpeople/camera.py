@@ -8,16 +8,16 @@ from drawnpeople.kernels import kernel
 
 
 class Camera:
-    """A pinhole camera that looks along +y, and the square of the picture that is cut out.
+    """A pinhole camera that looks along +y, and the square of the image that is cut out.
 
-    The picture has ``n`` samples a side; sample centers are whole numbers, x to the right, y down. ``metres`` is the
+    The image has ``n`` samples a side; sample centers are whole numbers, x to the right, y down. ``metres`` is the
     width of a sample at the face.
     """
 
     def __init__(self, n: int, eye: np.ndarray, distance: float, corners: np.ndarray, roll: float, shift, zoom: float):
         """``eye`` (3,): place of the camera. ``distance``: of the face from it, metres.
 
-        ``corners`` (4, 3): left eye, right eye, left and right corner of the mouth, as the picture shows them. The crop
+        ``corners`` (4, 3): left eye, right eye, left and right corner of the mouth, as the image shows them. The crop
         is that of FFHQ (Karras et al. 2019, appendix A) for them, turned by ``roll`` degrees, moved by ``shift``
         (right, down, in sides) and ``zoom`` times as large.
         """
@@ -54,7 +54,7 @@ class Camera:
         return _project(flat, self.eye, self._turn, self._offset).reshape(points.shape)
 
     def direction(self, right: float, down: float) -> np.ndarray:
-        """A direction of the upright picture in samples, (2,): the crop may be turned."""
+        """A direction of the upright image in samples, (2,): the crop may be turned."""
         return self._turn[:, 0] * np.float32(right) + self._turn[:, 1] * np.float32(down)
 
     def place(self, x: np.ndarray, y: np.ndarray, depth: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ _SHIRT = np.array([0.70, 0.71, 0.73], F)  # a white shirt below a jacket
 
 
 class Garment:
-    """What a person wears in one picture, as functions of the place on the template."""
+    """What a person wears in one image, as functions of the place on the template."""
 
     def __init__(self, shot: Shot):
         if shot.collar not in COLLARS:
@@ -83,7 +83,7 @@ class Garment:
 
 
 def garment(person: Person, shot: Shot) -> Garment:
-    """The garment of a picture. Raises ValueError for an unknown collar or pattern."""
+    """The garment of an image. Raises ValueError for an unknown collar or pattern."""
     return Garment(shot)
 
 

@@ -1,4 +1,4 @@
-"""From linear light to a picture: averaging, exposure, tone curve, blur, sRGB, noise."""
+"""From linear light to an image: averaging, exposure, tone curve, blur, sRGB, noise."""
 
 import numpy as np
 

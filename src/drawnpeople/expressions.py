@@ -25,7 +25,7 @@ FACES: dict[str, dict[str, float]] = {
 UNSIDED = ("jawOpen", "mouthFunnel", "mouthPucker", "browInnerUp", "mouthShrugLower", "mouthShrugUpper", "mouthClose")
 """Actions that the template has once, not for each side."""
 RESTING = ("browOuterUp", "browDown", "mouthPress", "mouthDimple", "mouthStretch", "mouthFrown", "cheekSquint")
-"""Actions of which every face has a little, so that two neutral pictures of a person differ."""
+"""Actions of which every face has a little, so that two neutral images of a person differ."""
 
 SMILING = ("smile", "grin", "laugh")
 

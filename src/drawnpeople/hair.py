@@ -1,4 +1,4 @@
-"""The hair of a person: grown once on the template, carried to every picture."""
+"""The hair of a person: grown once on the template, carried to every image."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ PARTED = ("medium", "long", "curly", "bob", "side")
 def grow(person: Person, dense: float = 1.0) -> list[Strands]:
     """All strands of a person on the template, in the order in which they are drawn: hair may hang over the brows.
 
-    ``dense`` is 1 for pictures of 128 pixels with 2 x 2 samples each. Less gives fewer and wider strands of the same
+    ``dense`` is 1 for images of 128 pixels with 2 x 2 samples each. Less gives fewer and wider strands of the same
     cut.
     """
     face = [*facial.brows(person, dense), *facial.beard(person, dense), *facial.lashes(person, dense)]
@@ -124,7 +124,7 @@ def gather(person: Person, plan: Cut, draw: np.random.Generator, dense: float) -
 
 
 def density(samples: int) -> float:
-    """The share of strands that a picture of samples x samples needs: 1 at 256, at most 1.6."""
+    """The share of strands that an image of samples x samples needs: 1 at 256, at most 1.6."""
     return float(np.interp(samples, [64, 128, 256, 512], [0.3, 0.4, 1.0, 1.6]))
 
 

@@ -52,7 +52,7 @@ def hat(shot: Shot, body: Body) -> list[Thing]:
 
 
 def tuck(strands: np.ndarray, head: Head) -> np.ndarray:
-    """Strands (s, k, 3) in the world of a picture, cut off where the hat of its shot hides them.
+    """Strands (s, k, 3) in the world of an image, cut off where the hat of its shot hides them.
 
     The points below the hat move to the place where a strand comes out; a strand that does not moves out of sight.
     """

@@ -37,7 +37,7 @@ def studio(s: Scene) -> None:
 
 
 def _walls(s: Scene, dim: float):
-    """Two walls that meet in a corner, often outside of the picture; returns the light and both walls."""
+    """Two walls that meet in a corner, often outside of the image; returns the light and both walls."""
     depth = s.distance + s.one(0.9, 3.2)
     wide = 0.5 * FACE * depth / s.distance
     light = dim * (0.75 * s.sky + 0.30 * s.key)
@@ -92,7 +92,7 @@ def _curtain(
 
 
 def room(s: Scene) -> None:
-    """A wall or a corner with a door, pictures, a lamp, a curtain or a cupboard."""
+    """A wall or a corner with a door, images, a lamp, a curtain or a cupboard."""
     light, left, right, wide, depth, _ = _walls(s, s.one(0.55, 1.15))
     if s.chance(0.5):  # skirting of another color, or a lower cupboard
         high = s.one(-0.55, -0.2) * wide

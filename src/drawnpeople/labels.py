@@ -8,7 +8,7 @@ CLASSES = (
 )  # fmt: skip
 """Parsing classes: label -> name, in the order of CelebAMask-HQ's published networks."""
 LABEL = {name: number for number, name in enumerate(CLASSES)}
-"""Parsing class -> its number in a mask; in names with l_ and r_, l_ is the side on the left of the picture."""
+"""Parsing class -> its number in a mask; in names with l_ and r_, l_ is the side on the left of the image."""
 
 
 def linear(srgb) -> np.ndarray:

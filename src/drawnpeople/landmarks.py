@@ -1,7 +1,7 @@
 """The 68 points of iBUG on the template: vertices chosen by hand, and rails along which the contour slides.
 
-The vertices were read off large pictures of the mesh with its numbers: margins of the lids, edges of the lips, the
-upper edge of the brows, ridge, tip and wings of the nose. They are those of the person's right half, which the picture
+The vertices were read off large images of the mesh with its numbers: margins of the lids, edges of the lips, the
+upper edge of the brows, ridge, tip and wings of the nose. They are those of the person's right half, which the image
 shows on its left; the other half is their mirror image.
 """
 
@@ -42,7 +42,7 @@ OUTWARDS = tuple(
     (-math.cos(math.radians(angle)), math.sin(math.radians(angle)))
     for angle in (0, 0, 0, 4, 12, 30, 50, 72, 90, 108, 130, 150, 168, 176, 180, 180, 180)
 )
-"""Direction (right, down) in the picture of an upright head in which a contour point is the outermost of its rail."""
+"""Direction (right, down) in the image of an upright head in which a contour point is the outermost of its rail."""
 
 
 def vertices_of(vertices: np.ndarray, mirror: np.ndarray, rails: tuple) -> np.ndarray:

@@ -18,7 +18,7 @@ _FADE = F(1 / 0.006)  # share of the light that a shadow takes for each metre of
 
 
 class Light:
-    """The light of a picture. ``direction``, ``key``, ``sky``, ``ground``: float32 (3,), as `Shot` has them.
+    """The light of an image. ``direction``, ``key``, ``sky``, ``ground``: float32 (3,), as `Shot` has them.
 
     ``surface`` and ``hair``: float32 (SIDE, SIDE), depth in metres of the surfaces and of the hair, seen from the key
     light. Rendering of hair: Yuksel and Keyser 2008, with one layer.

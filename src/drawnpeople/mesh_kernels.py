@@ -1,4 +1,4 @@
-"""Inner loops of the renderer on meshes and pictures: normals of a mesh, bilinear values of a picture."""
+"""Inner loops of the renderer on meshes and images: normals of a mesh, bilinear values of an image."""
 
 import math
 
@@ -32,7 +32,7 @@ def normals(points, triangles):
 
 @kernel
 def bilinear(picture, x, y):
-    """Values (N, C) of a float32 picture (H, W, C) at columns x and rows y (N,), wrapped around at the edges."""
+    """Values (N, C) of a float32 image (H, W, C) at columns x and rows y (N,), wrapped around at the edges."""
     height, width, channels = picture.shape
     out = np.empty((len(x), channels), np.float32)
     for i in range(len(x)):

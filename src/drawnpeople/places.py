@@ -10,7 +10,7 @@ from drawnpeople.scene import Scene, enlarge
 from drawnpeople.seeding import generator
 from drawnpeople.shot import Shot
 
-GRIDS = (64, 96)  # pixels across the picture in which places are drawn: for pictures up to SMALL samples, and larger
+GRIDS = (64, 96)  # pixels across the image in which places are drawn: for images up to SMALL samples, and larger
 SMALL = 160
 
 

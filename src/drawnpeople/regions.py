@@ -12,7 +12,7 @@ _NECK = ([-0.14, -0.11, -0.085, -0.06, -0.035, -0.02], [0.612, 0.616, 0.632, 0.6
 def parts(place: np.ndarray, material: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """Parsing label (N,) of surface points. ``masks`` (N, 3): lips, eyelids and ears in [0, 1]."""
     x, y, z = np.abs(place[:, 0]), place[:, 1], place[:, 2]
-    left = place[:, 0] < 0  # of the picture
+    left = place[:, 0] < 0  # of the image
     label = np.full(len(place), LABEL["skin"], np.uint8)
     label[z < np.interp(y, *_NECK)] = LABEL["neck"]
     wings = np.interp(z, [0.679, 0.688, 0.700, 0.737], [0.012, 0.019, 0.016, 0.006])

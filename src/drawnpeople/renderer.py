@@ -1,4 +1,4 @@
-"""Renders one face: from a body and a ``Shot`` to a picture, its landmarks and its parsing mask."""
+"""Renders one face: from a body and a ``Shot`` to an image, its landmarks and its parsing mask."""
 
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ THING = LASH + 1
 
 @dataclass(frozen=True)
 class Drawing:
-    """``picture`` uint8 (H, W, 3); ``landmarks`` float32 (68, 2), (x, y) in pixels; ``mask`` uint8 (H, W) of LABEL."""
+    """``image`` uint8 (H, W, 3); ``landmarks`` float32 (68, 2), (x, y) in pixels; ``mask`` uint8 (H, W) of LABEL."""
 
     picture: np.ndarray
     landmarks: np.ndarray
@@ -47,7 +47,7 @@ class Canvas:
 
 
 class Figure:
-    """What all pictures of a person share: ``body``, the head without expression, and the hair."""
+    """What all images of a person share: ``body``, the head without expression, and the hair."""
 
     def __init__(self, person: Person):
         self.person, self.body = person, Body(person)

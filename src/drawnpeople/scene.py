@@ -8,7 +8,7 @@ from drawnpeople.kernels import kernel
 from drawnpeople.scene_kernels import defocus, paint
 from drawnpeople.shot import Shot
 
-FACE = 0.25  # metres across the picture at the face
+FACE = 0.25  # metres across the image at the face
 RIM = 10  # pixels around a drawn place, so that blur at the border sees what is outside
 
 PALETTES = {
@@ -98,7 +98,7 @@ class Scene:
         self.quads(corners, top, bottom)
 
     def ball(self, center, radii, top, bottom=None, alpha=1.0, soft=0.5) -> None:
-        """An ellipse that faces the camera; ``soft`` is the width of its edge in hundredths of the picture."""
+        """An ellipse that faces the camera; ``soft`` is the width of its edge in hundredths of the image."""
         (x, y, z), (wide, high) = center, radii
         bottom = top if bottom is None else bottom
         self.single.append((1.0, x, y, z, wide, high, 0, 0, 0, 0, 0, 0, 0, *top, *bottom, alpha, soft))
@@ -140,7 +140,7 @@ class Scene:
         self.blocks = []
 
     def develop(self, grid: int) -> np.ndarray:
-        """The picture of all layers, the farthest first, each blurred by the disc of the lens, with a rim."""
+        """The image of all layers, the farthest first, each blurred by the disc of the lens, with a rim."""
         side = grid + 2 * RIM
         focal, pixel = np.float32(self.distance / FACE * grid), np.float32(grid / 96)
         picture = np.zeros((side, side, 3), np.float32)
@@ -164,7 +164,7 @@ def _mean_tint(light: np.ndarray) -> np.ndarray:
 
 
 class Wall:
-    """An upright plane at an angle to the picture, addressed by (along, up) in metres."""
+    """An upright plane at an angle to the image, addressed by (along, up) in metres."""
 
     def __init__(self, scene: Scene, origin, angle: float):
         self.scene, self.origin = scene, origin

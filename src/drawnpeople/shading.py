@@ -96,7 +96,7 @@ def _glint(half):
 
 
 def shade(visible: Visible, light: Light, camera, metres: float, at, side: int) -> np.ndarray:
-    """Linear light float32 (N, 3) of the visible points; ``at``: their places in a picture of ``side``^2 samples.
+    """Linear light float32 (N, 3) of the visible points; ``at``: their places in an image of ``side``^2 samples.
 
     ``camera`` (3,): its place. ``metres``: size of a sample at the face.
     """

@@ -1,4 +1,4 @@
-"""The geometry of a person (`Body`) and of a picture of the person (`Head`): blend shapes, pose and landmarks."""
+"""The geometry of a person (`Body`) and of an image of the person (`Head`): blend shapes, pose and landmarks."""
 
 import math
 
@@ -26,7 +26,7 @@ HEAVY = {"head-fat-incr": 0.5, "neck-double-incr": 0.5, "cheek-volume-incr": 0.4
 """Local changes that a heavy person has as well: MakeHuman's shapes of weight end at the neck."""
 CHEST = 0.35  # share of the yaw by which the chest turns with the head
 BROWS, LEFT_EYE, RIGHT_EYE, CORNERS = slice(17, 27), slice(36, 42), slice(42, 48), (48, 54)
-"""Landmarks of the brows, of the eye on the picture's left, of the other one, and of the corners of the mouth."""
+"""Landmarks of the brows, of the eye on the image's left, of the other one, and of the corners of the mouth."""
 
 
 def require(name: str, value: float, low: float, high: float) -> None:
@@ -161,7 +161,7 @@ def _opening(vertices: np.ndarray, head: Template) -> np.ndarray:
 
 
 class Body:
-    """A person without expression. It is built once for all pictures of the person.
+    """A person without expression. It is built once for all images of the person.
 
     ``neutral`` (V, 3): the vertices; ``shift``: how far they are from those of the template; ``measured``: see
     `measures.measure`; ``openness`` (2,): of the right and the left eye in units of the template's, which a blink has
@@ -184,9 +184,9 @@ class Body:
 
 
 class Head:
-    """The geometry of one picture: expression, cloth and pose, before perspective.
+    """The geometry of one image: expression, cloth and pose, before perspective.
 
-    ``n``: samples a side of the picture. ``clothed`` (V,): metres that a vertex of the template is inside the garment,
+    ``n``: samples a side of the image. ``clothed`` (V,): metres that a vertex of the template is inside the garment,
     negative outside; the skin there becomes cloth, which is thicker.
     """
 
@@ -226,7 +226,7 @@ class Head:
         return pose(flat, share, self.turn, self._chest, self._pivot).reshape(points.shape)
 
     def carry(self, points: np.ndarray, skin: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
-        """Points (..., 3) on the template to where they are in this picture, with the shape of the person and the pose.
+        """Points (..., 3) on the template to where they are in this image, with the shape of the person and the pose.
 
         ``skin``: triangles (s,) and barycentric coordinates (s, 3) of the roots of strands (s, k, 3). The strands then
         keep their shape and follow their roots, with the expression.
@@ -240,7 +240,7 @@ class Head:
         return self._pose(points + root[:, None], points)
 
     def carry_thing(self, thing) -> np.ndarray:
-        """The vertices (n, 3) of a thing that is worn (things.py) to where they are in this picture."""
+        """The vertices (n, 3) of a thing that is worn (things.py) to where they are in this image."""
         return pose(thing.vertices, thing.share, self.turn, self._chest, self._pivot)
 
     def landmarks(self) -> np.ndarray:

@@ -9,7 +9,7 @@ from drawnpeople.shot import STUDIO, WILD, sample_shot
 
 
 def sheet(people: int, size: int, seed: int, wild: bool = False) -> np.ndarray:
-    """One picture each of ``people`` people, uint8 (rows * size, columns * size, 3).
+    """One image each of ``people`` people, uint8 (rows * size, columns * size, 3).
 
     Raises ValueError if ``people`` is below 1 or ``size`` is not from 16 to 1024 pixels.
     """

@@ -1,4 +1,4 @@
-"""One picture of a person: pose, light, expression, makeup, what is worn, the place and the camera."""
+"""One image of a person: pose, light, expression, makeup, what is worn, the place and the camera."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from drawnpeople.surroundings import sample_clothes, sample_light, sample_place,
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture. Angles are in degrees, makeup in [0, 1], light in linear units where 1 is white in full light."""
+    """One image. Angles are in degrees, makeup in [0, 1], light in linear units where 1 is white in full light."""
 
-    yaw: float  # positive looks to the picture's right
+    yaw: float  # positive looks to the image's right
     pitch: float  # positive looks up
-    roll: float  # positive leans to the picture's right
+    roll: float  # positive leans to the image's right
     shift: np.ndarray  # of the crop, (right, down) as fractions of its side
     zoom: float  # factor on the side of the crop
     distance: float  # of the camera from the face, metres
@@ -26,7 +26,7 @@ class Shot:
     mouth_open: float
     eye_open: float
     gaze: np.ndarray  # (right, up), radians
-    # light; axes of the camera: x to the picture's right, y away from the camera, z up
+    # light; axes of the camera: x to the image's right, y away from the camera, z up
     light: np.ndarray  # float (3,): unit vector towards the key light
     key: np.ndarray  # (3,)
     sky: np.ndarray  # (3,): light from above
@@ -47,8 +47,8 @@ class Shot:
     place: str  # studio, room, window, street, park, foliage, shelf, night
     occluder: str  # '', hand, cup, microphone, scarf
     noise: float  # standard deviation as a fraction of the range
-    blur: float  # Gaussian deviation as a fraction of the picture's side
-    texture: int  # seed of everything random in this picture
+    blur: float  # Gaussian deviation as a fraction of the image's side
+    texture: int  # seed of everything random in this image
 
 
 YAW, PITCH, ROLL = 38.0, 20.0, 20.0
@@ -57,7 +57,7 @@ YAW, PITCH, ROLL = 38.0, 20.0, 20.0
 
 @dataclass(frozen=True)
 class Conditions:
-    """How strongly the pictures of a dataset vary. Angles are standard deviations in degrees.
+    """How strongly the images of a dataset vary. Angles are standard deviations in degrees.
 
     Raises ValueError with the name of a parameter that is outside its range.
     """
@@ -68,7 +68,7 @@ class Conditions:
     jitter: float  # of the crop, standard deviation as a fraction of its side
     light: float  # 0 soft and frontal .. 1 from anywhere, hard
     noise: float  # largest standard deviation of sensor noise, in [0, 1] of the range
-    blur: float  # largest Gaussian blur, as a fraction of the picture's side
+    blur: float  # largest Gaussian blur, as a fraction of the image's side
     occlusion: float  # probability that a hand, cup, microphone or scarf is in front of the face
 
     def __post_init__(self) -> None:
@@ -84,15 +84,15 @@ RANGES = {
 """Largest value of each field of `Conditions`; the least is 0."""
 
 STUDIO = Conditions(yaw=9.0, pitch=5.0, roll=2.0, jitter=0.01, light=0.3, noise=0.01, blur=0.0, occlusion=0.0)
-"""Near-frontal pictures in soft light, those of synthetic_hq."""
+"""Near-frontal images in soft light, those of synthetic_hq."""
 WILD = Conditions(yaw=15.0, pitch=8.0, roll=4.0, jitter=0.02, light=0.8, noise=0.04, blur=0.01, occlusion=0.15)
 """Strong pose and light, those of synthetic_wild with more objects before the face."""
 
 
 def sample_shot(rng: np.random.Generator, person: Person, conditions: Conditions) -> Shot:
-    """Sample one picture of a person. Another order of the random draws gives other pictures for the same seed.
+    """Sample one image of a person. Another order of the random draws gives other images for the same seed.
 
-    The order: expression, pose, place and light, what is worn, camera; at last the seed of the picture's textures.
+    The order: expression, pose, place and light, what is worn, camera; at last the seed of the image's textures.
     """
     c = conditions
     return Shot(

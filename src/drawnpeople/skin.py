@@ -34,7 +34,7 @@ TILE = 1024
 
 
 class Complexion(NamedTuple):
-    """What the skin of one picture depends on. Colors are float32 (3,), linear."""
+    """What the skin of one image depends on. Colors are float32 (3,), linear."""
 
     base: np.ndarray
     lips: np.ndarray

@@ -176,7 +176,7 @@ def paint(p, color, order, canvas, width, bias, deep):
     """Draws the segments of strands p in ``order`` into the image; ``cover`` grows towards 1.
 
     A strand of ``width`` samples lies over each sample with the share of it that it covers; it tapers to its tip. Where
-    ``deep``, the depth of the picture becomes that of the strands wherever they cover more than half.
+    ``deep``, the depth of the image becomes that of the strands wherever they cover more than half.
     ``canvas``: image, depth and cover.
     """
     image, depth, cover = canvas

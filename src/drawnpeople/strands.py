@@ -1,4 +1,4 @@
-"""Strands: what they are, how they are carried to a picture, lit and drawn."""
+"""Strands: what they are, how they are carried to an image, lit and drawn."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Strands:
 
 
 def carry(strands: Strands, head) -> np.ndarray:
-    """All strands in the world of a picture, (s, k, 3)."""
+    """All strands in the world of an image, (s, k, 3)."""
     guides = head.carry(strands.points, strands.roots)
     return kernels.spread(
         np.ascontiguousarray(guides, np.float32), rotate(strands, head), strands.parent, strands.offset, strands.reach,
@@ -45,7 +45,7 @@ def carry(strands: Strands, head) -> np.ndarray:
 
 
 def rotate(strands: Strands, head) -> np.ndarray:
-    """The normals of the guides in the world of a picture."""
+    """The normals of the guides in the world of an image."""
     return kernels.rotate(np.ascontiguousarray(strands.normals), np.asarray(head.turn, np.float32))
 
 

@@ -1,4 +1,4 @@
-"""Samples what surrounds a face in a picture: the place, its light, clothes and what else is worn or held."""
+"""Samples what surrounds a face in an image: the place, its light, clothes and what else is worn or held."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The visible points of a picture: what is drawn of the head, of clothes and of things before they are lit."""
+"""The visible points of an image: what is drawn of the head, of clothes and of things before they are lit."""
 
 from typing import NamedTuple
 

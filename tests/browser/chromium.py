@@ -1,4 +1,4 @@
-"""A real headless Chromium, controlled through the DevTools protocol: pages, clicks, keys and pictures."""
+"""A real headless Chromium, controlled through the DevTools protocol: pages, clicks, keys and images."""
 
 import asyncio
 import base64
@@ -136,5 +136,5 @@ class Chromium:
         self.send("Emulation.setEmulatedMedia", features=scheme)
 
     def picture(self) -> bytes:
-        """The picture of the window, as PNG."""
+        """The image of the window, as PNG."""
         return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])

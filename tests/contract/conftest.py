@@ -40,7 +40,7 @@ class Workshop:
     @staticmethod
     @contextmanager
     def noted_reading() -> Iterator[set[str]]:
-        """The ids of the faces whose pictures or masks are read within the block."""
+        """The ids of the faces whose images or masks are read within the block."""
         names, original = set(), FaceArchive._read
 
         def noted(self, folder, name):

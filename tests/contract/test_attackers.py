@@ -37,7 +37,7 @@ def method_of(name):
 
 
 def refusing(rows):
-    """Rows of an index in which the first face of each split is refused, so that its person has one picture left."""
+    """Rows of an index in which the first face of each split is refused, so that its person has one image left."""
     first = ~rows["split"].duplicated()
     return rows.assign(
         status=rows["status"].mask(first, "refused"), reason=rows["reason"].mask(first, "this test refuses it")
@@ -45,13 +45,13 @@ def refusing(rows):
 
 
 class Bench:
-    """The anonymized pictures of METHODS and the checkpoints of the attackers, each made once."""
+    """The anonymized images of METHODS and the checkpoints of the attackers, each made once."""
 
     def __init__(self, workshop):
         self.workshop, self.originals, self.parameters = workshop, workshop.archive, workshop.parameters
 
     def own(self, method, keys):
-        """The pictures that an attacker anonymizes."""
+        """The images that an attacker anonymizes."""
 
         def fill(folder):
             made = self.workshop.method(method, observe=False)
@@ -60,14 +60,14 @@ class Bench:
                 folder, made, *informed.select_own_images(self.originals, made, people, SEED, keys == "shared")
             )
 
-        return FaceArchive(self.workshop.once(f"own pictures {method} {keys}", fill) / "faces.zip")
+        return FaceArchive(self.workshop.once(f"own images {method} {keys}", fill) / "faces.zip")
 
     def tested(self, method):
         def fill(folder):
             rows = self.originals.select("test", status=None)
             self._anonymize(folder, self.workshop.method(method, observe=False), rows, None)
 
-        return FaceArchive(self.workshop.once(f"tested pictures {method}", fill) / "faces.zip")
+        return FaceArchive(self.workshop.once(f"tested images {method}", fill) / "faces.zip")
 
     def _anonymize(self, folder, made, rows, keys):
         plan = anonymization.Plan("variant", SEED, 4)
@@ -77,7 +77,7 @@ class Bench:
         return informed.read_training_set(self.originals, self.own(method, keys), self.parameters.informed)
 
     def scenes(self, name):
-        """The pictures that the attacker ``name`` attacks."""
+        """The images that the attacker ``name`` attacks."""
         method, keys = method_of(name), discovery.load("attackers", name).keys
         tested = self.own(method, keys) if keys == "shared" else self.tested(method)
         return {keys: informed.make_scene(self.originals, tested, self.training_set(method, keys))}
@@ -99,7 +99,7 @@ class Bench:
         return job.checkpoint, figures
 
     def trained(self, name, method):
-        """The checkpoint, the figures, and the ids of the pictures that the training read."""
+        """The checkpoint, the figures, and the ids of the images that the training read."""
         self.own(method, discovery.load("attackers", name).keys)
         self.backbones(name)
 
@@ -150,7 +150,7 @@ def test_declared_attributes_agree(name):
     own = {name for name in ("train", "restore", "recognizers") if getattr(cls, name) is not getattr(Attacker, name)}
     assert cls.learns == ("train" in own)
     assert cls.restores == ("restore" in own)
-    assert not (cls.restores and "recognizers" in own), "clear recognizers see the restored pictures"
+    assert not (cls.restores and "recognizers" in own), "naive recognizers see the restored images"
     assert cls.learns or not cls.repeated
     if cls.trained_as:
         assert not cls.learns
@@ -168,7 +168,7 @@ def test_every_recognizer_answers_every_picture(bench, answers, name):
     recognizers = [*own, *clear] if cls.beside_clear or not own else own
     assert answers(name)["recognizer"].unique().tolist() == recognizers
     assert (answers(name)["attacker"] == name).all()
-    refused, one_left = test["id"].tolist()[:2]  # the first picture is refused, the second is of the same person
+    refused, one_left = test["id"].tolist()[:2]  # the first image is refused, the second is of the same person
     for (_, trial), rows in answers(name).groupby(["recognizer", "trial"]):
         assert trial == 0 or cls.control
         assert sorted(rows["id"]) == sorted(test["id"])  # each once
@@ -183,8 +183,10 @@ def test_every_recognizer_answers_every_picture(bench, answers, name):
         assert (ranks % 1 == 0).all()
         assert (np.isfinite(usable["distance"]) == usable["rank"].notna()).all()
         assert {len(strangers) for strangers in usable["strangers"]} == {people - 1}
-        if not cls.control:  # dealt names give other people one picture
-            unanswered = [] if cls.asks == "naming" else [one_left]  # clear pictures are there, whatever was refused
+        if not cls.control:  # dealt names give other people one image
+            unanswered = (
+                [] if cls.asks == "naming" else [one_left]
+            )  # unprotected images are there, whatever was refused
             assert usable.index[usable["rank"].isna()].tolist() == unanswered
             assert all(np.isfinite(strangers).all() for strangers in usable["strangers"])
         restored = ["psnr", "ssim", "similarity", "before_psnr", "before_ssim", "before_similarity"]
@@ -210,7 +212,7 @@ def test_training_reads_the_people_of_the_attackers_alone(bench, name):
     _, _, read = bench.trained(name, method_of(name))
     own = bench.originals.select("attackers")
     assert set(read) <= set(own["id"])
-    # one picture is refused, and its person has too few left
+    # one image is refused, and its person has too few left
     assert own[own["id"].isin(read)]["identity"].nunique() == own["identity"].nunique() - 1
 
 
@@ -219,7 +221,7 @@ def test_training_reads_the_people_of_the_attackers_alone(bench, name):
 def test_training_that_destroys_the_network_leaves_the_start(bench, tmp_path, monkeypatch, name, value):
     """A failed training must not look like privacy: the attack goes on untrained, and its answers say so."""
     method, cls = method_of(name), discovery.load("attackers", name)
-    bench.trained(name, method)  # so that the pictures and backbones exist before trainings are replaced
+    bench.trained(name, method)  # so that the images and backbones exist before trainings are replaced
 
     @torch.no_grad()
     def destroy(task, *_, **__):

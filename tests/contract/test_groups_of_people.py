@@ -1,4 +1,4 @@
-"""Who learns from whom: every training that exists reads pictures of its own group of people, and of nobody else."""
+"""Who learns from whom: every training that exists reads images of its own group of people, and of nobody else."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_training_of_a_backbone_reads_the_people_of_its_group_alone(workshop, na
 @pytest.mark.parametrize("name", METHODS)
 def test_training_of_a_method_reads_the_people_of_its_group_alone(workshop, name):
     read = workshop.read_by(workshop.resources(name).checkpoint)
-    assert learned_from(workshop.archive, read) <= {"methods"}  # lreorg reads no picture: it learns from drawn faces
+    assert learned_from(workshop.archive, read) <= {"methods"}  # lreorg reads no image: it learns from drawn faces
 
 
 @pytest.mark.parametrize("name", SHOWING)

@@ -24,7 +24,7 @@ SIZED = [
     "anonymousnet", "cao21", "clip2protect", "falco", "fit", "identitydp", "ifadit", "inverted", "lreorg",
     "random_generated", "riddle",
 ]  # fmt: skip
-"""Methods whose networks take pictures of one size."""
+"""Methods whose networks take images of one size."""
 OPTIMIZING = ["clip2protect", "falco", "fawkes"]
 """Methods that search with gradients while they anonymize."""
 ROUNDING = {"cpu": 5e-5, "cuda": 2e-4}
@@ -201,15 +201,15 @@ def test_face_whose_region_is_nothing_or_the_whole_picture_is_refused_alone_with
     archive = Misplaced(workshop.archive.path)
     archive.change = (
         lambda points: [
-            (points[0] - points[0].mean(axis=0)) * 10 + points[0].mean(axis=0),  # around the whole picture
+            (points[0] - points[0].mean(axis=0)) * 10 + points[0].mean(axis=0),  # around the whole image
             points[1] + 1000,  # outside of it
             *points[2:],
         ]
     )
     out = anonymized_archive(workshop.method(name), archive, tmp_path).index
     assert out["status"].tolist() == ["refused", "refused", *["ok"] * (len(out) - 2)]
-    assert "the face region covers the whole picture" in out["reason"][0]
-    assert re.search(r"landmarks lie outside of the picture|covers no pixel", out["reason"][1])
+    assert "the face region covers the whole image" in out["reason"][0]
+    assert re.search(r"landmarks lie outside of the image|covers no pixel", out["reason"][1])
 
 
 def test_prompt_with_a_word_that_the_text_image_model_does_not_know_is_refused_with_the_nearest_one(workshop):
@@ -236,7 +236,7 @@ def test_different_keys_give_different_pictures(workshop, faces, name):
 
 @pytest.mark.parametrize("name", RECOVERED_BY_KEY)
 def test_each_picture_is_recovered_with_its_own_key(workshop, anonymized, faces, name, monkeypatch):
-    """The result for a picture does not depend on the keys of the other pictures of its batch."""
+    """The result for an image does not depend on the keys of the other images of its batch."""
     monkeypatch.setattr(deterministic, "is_replaced", lambda images: False)  # the matrices of a GPU round more
     method, own = workshop.method(name), keys(name, faces.ids)
     pictures = to_float(to_uint8(anonymized(name)[0]))

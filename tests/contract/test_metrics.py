@@ -108,7 +108,7 @@ def keys_attacked(original, derived):
 
 
 def predictions(derived):
-    """Predictions of a classifier whose errors grow with the change; refused pictures have no prediction."""
+    """Predictions of a classifier whose errors grow with the change; refused images have no prediction."""
     draw = np.random.default_rng(4)
     kept = 0.5 + 0.5 * derived["pixels.ssim"].to_numpy()
     frames = []
@@ -130,7 +130,7 @@ def attacked(original, derived):
     """
     clear, hidden = (np.stack(frame["dlib_face.embedding"]) for frame in (original, derived))
     kept, people, ids = np.isfinite(hidden).all(axis=1), *(original[name].to_numpy() for name in ("identity", "id"))
-    wrong = np.roll(people[kept], PICTURES)  # each picture has the name of another person
+    wrong = np.roll(people[kept], PICTURES)  # each image has the name of another person
     restored = unit(hidden + (clear - hidden) / 3 + 0.02 * np.random.default_rng(7).normal(size=clear.shape))
     clear_faces, faces, back = (EmbeddingSet(part[kept], people[kept], ids[kept]) for part in (clear, hidden, restored))
     attacks = [
@@ -173,9 +173,9 @@ def attacked(original, derived):
 
 
 def downstream_utility(derived):
-    """Results on clear pictures of networks that learned from the derived ones, which are worse the larger the change.
+    """Results on unprotected images of networks that learned from derived ones; the larger the change, the worse.
 
-    A picture whose derived one was refused was not measured.
+    An image whose derived one was refused was not measured.
     """
     kept = derived["pixels.ssim"].to_numpy()
     luck = np.random.default_rng(8).random(len(derived))
@@ -241,7 +241,7 @@ def test_controls_bracket_the_methods(metric, cell):
         assert results, "a metric must have values for a set that every judge measured"
         assert results == compute(metric, cell(noise))
         values.append(next(iter(results.values()))["value"])
-    first = values[0] if values[0] is not None else math.inf  # PSNR of identical pictures
+    first = values[0] if values[0] is not None else math.inf  # PSNR of identical images
     if metric.name == SET_ALONE:
         assert all(-1 <= value <= 1 for value in values)
         return
@@ -265,7 +265,7 @@ def test_set_of_refused_faces_has_no_value(metric, cell):
 
 
 def test_attempts_are_evaluated_like_an_anonymized_set(metric, cell):
-    """Recovered pictures of some faces, two keys each and in any order, are compared with their originals."""
+    """Recovered images of some faces, two keys each and in any order, are compared with their originals."""
     original, derived, some = cell(0.9).calibration, cell(0.9).derived, cell(0.2).derived.iloc[::-2]
     tried = pd.concat([some.assign(attempt="wrong", number=number) for number in (0, 1)], ignore_index=True)
     whole = Evidence(original, derived, original, JUDGES, target=original, recoveries=tried, size=64)
@@ -275,7 +275,7 @@ def test_attempts_are_evaluated_like_an_anonymized_set(metric, cell):
     paired = original.set_index("id").loc[some["source_id"]].reset_index()
     values = compute(metric, Evidence(paired, some.reset_index(drop=True), original, JUDGES, target=original, size=64))
     for judge, value in results["wrong"].get(metric.name, {}).items():
-        if not metric.name.startswith("key_"):  # one picture of each face has no such value
+        if not metric.name.startswith("key_"):  # one image of each face has no such value
             few = 0.05 if metric.name.startswith("frechet") else 1e-6  # its covariances divide by N - 1
             assert value["value"] == pytest.approx(values[judge]["value"], rel=few)
             assert value["of"] == 2 * values[judge]["of"]

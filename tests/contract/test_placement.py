@@ -25,7 +25,7 @@ def faces(workshop):
 
 
 def results(method, faces) -> list[np.ndarray]:
-    """The pictures of all public functions of a method that run its networks."""
+    """The images of all public functions of a method that run its networks."""
     kind = method.capabilities.keys
     keys = [kind.experiment(SEED, name) for name in faces.ids] if kind else None
     given = replace(faces, images=faces.images.copy())

@@ -1,4 +1,4 @@
-"""Sampled people and pictures: within their ranges, different, described by their attributes; and their geometry."""
+"""Sampled people and images: within their ranges, different, described by their attributes; and their geometry."""
 
 import dataclasses
 import hashlib
@@ -30,7 +30,7 @@ SEEDS = st.integers(min_value=0, max_value=2**32 - 1)
 
 
 def face(number: int, conditions: Conditions = STUDIO, **changes):
-    """A person and a picture, with changes to the picture."""
+    """A person and an image, with changes to the image."""
     person = sample_person(generator(3, number))
     return person, dataclasses.replace(sample_shot(generator(4, number), person, conditions), **changes)
 
@@ -161,7 +161,7 @@ def person(number: int = 0, **changes):
 
 
 def plain(number: int = 0, **changes):
-    """A picture of a face without expression that looks at us, with the given changes."""
+    """An image of a face without expression that looks at us, with the given changes."""
     still = {"yaw": 0.0, "pitch": 0.0, "roll": 0.0, "shift": np.zeros(2), "zoom": 1.0, "distance": 1.5, "actions": {}}
     return dataclasses.replace(
         sample_shot(generator(4, "head", number), person(number), STUDIO), **{**still, **changes}
@@ -244,7 +244,7 @@ def test_positive_angles_look_right_up_and_lean_right():
     assert tip_from_eyes(yaw=20.0)[0][0] > straight[0] + 6 > tip_from_eyes(yaw=-20.0)[0][0] + 6
     assert tip_from_eyes(pitch=12.0)[0][1] < straight[1] < tip_from_eyes(pitch=-12.0)[0][1]
     leaning = tip_from_eyes(roll=10.0)[1]
-    assert leaning[45, 1] > leaning[36, 1] + 6  # the eye on the picture's right is the lower one
+    assert leaning[45, 1] > leaning[36, 1] + 6  # the eye on the image's right is the lower one
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from masquerade.cli.main import app
 from masquerade.core.images import to_float
 
 RECORDED = "1c4851910fb2787ab087c62fae0a822ee5c105ff8cfe823f683f4cde863a9c9f"
-"""SHA-256 of pictures, masks and landmarks of six people. Numba's code for a processor without AVX gives the same."""
+"""SHA-256 of images, masks and landmarks of six people. Numba's code for a processor without AVX gives the same."""
 LEFT_EYE, RIGHT_EYE = slice(36, 42), slice(42, 48)
 
 

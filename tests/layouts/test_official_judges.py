@@ -68,7 +68,7 @@ def input_of(layer, act) -> np.ndarray:
 
 
 def framed(left: int, top: int, right: int, bottom: int) -> np.ndarray:
-    """A black picture of 256 x 256 pixels with a white rectangle."""
+    """A black image of 256 x 256 pixels with a white rectangle."""
     picture = -np.ones((1, 3, 256, 256), np.float32)
     picture[..., top:bottom, left:right] = 1.0
     return picture
@@ -115,7 +115,7 @@ MEANS = np.array([103.939, 116.779, 123.68])  # blue first
     ],
 )
 def test_network_receives_its_crop_range_and_color_order(name, layer, expected, judges, orange):
-    """An orange picture has the right levels; a white rectangle of the size of the crop fills the input."""
+    """An orange image has the right levels; a white rectangle of the size of the crop fills the input."""
     side, color, white, crop = expected
     first = attrgetter(layer)(judges[name])
     received = input_of(first, lambda: judges[name].measure(orange))
@@ -315,7 +315,8 @@ def test_peaks_at_the_border_are_not_moved():
 )
 def test_judge_whose_network_or_answers_a_training_used_is_named(judge, methods, datasets, seen):
     sentence = cautions.describe_judges([(judge, name, name) for name in methods.split()], "table", datasets)
-    expected = "No judge of this table" if seen is None else f"Judges seen in training: `{judge}`{seen}."
+    taking_part = f"Evaluators that took part in the training of a method: `{judge}`{seen}."
+    expected = "No evaluator of this table" if seen is None else taking_part
     assert sentence.startswith(expected)
 
 

@@ -152,7 +152,7 @@ class Lab:
         return cls.load(job.checkpoint)
 
     def faces(self) -> Path:
-        """An archive of one picture of 256 pixels: the output size of adopted generators."""
+        """An archive of one image of 256 pixels: the output size of adopted generators."""
         if not Path("faces.zip").is_file():
             kit.archive(Path("faces.zip"), np.zeros((1, 256, 256, 3)), size=256)
         return Path("faces.zip")
@@ -347,7 +347,7 @@ def test_identity_is_adopted_with_falcos_crop(lab):
     face = PICTURES[:, :, 35:223, 32:220]
     expected = recognizer.network(nn.functional.adaptive_avg_pool2d(face, 112))
     torch.testing.assert_close(recognizer(PICTURES), nn.functional.normalize(expected))
-    large = PICTURES.repeat_interleave(4, 2).repeat_interleave(4, 3)  # its averages over 4 x 4 are the same picture
+    large = PICTURES.repeat_interleave(4, 2).repeat_interleave(4, 3)  # its averages over 4 x 4 are the same image
     torch.testing.assert_close(recognizer(large), recognizer(PICTURES))
     changed = PICTURES.clone()
     changed[:, :, :35], changed[:, :, 223:], changed[..., :32], changed[..., 220:] = 1, 1, 1, 1

@@ -43,8 +43,8 @@ LEARNERS = {
     "judges": 2,
 }  # people of each group; cao21's passwords need 23 of the methods
 CORES = os.environ.get("CORES", "2")  # of a rehearsal; benchmarks/gpu.sh gives more
-ATTACKERS = 4, 2  # people and pictures of each, from whom attackers learn
-HELD_OUT = [(50, 1), (50, 1), (51, 1), (60, 2), (61, 2)]  # person and part of the validation and test pictures
+ATTACKERS = 4, 2  # people and images of each, from whom attackers learn
+HELD_OUT = [(50, 1), (50, 1), (51, 1), (60, 2), (61, 2)]  # person and part of the validation and test images
 PLACED = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024", "e4e_1024",
     "farl_ep64", "bisenet", "fan4", "s3fd", "inception_fid", "alexnet", "vgg16", "deepprivacy_large",
@@ -78,12 +78,12 @@ def write_datasets(folder: Path) -> None:
     attackers = [(number, 0) for number in list_people("attackers", ATTACKERS[0]) for _ in range(ATTACKERS[1])]
     identities, parts = zip(
         *learners, *attackers, *HELD_OUT, strict=True
-    )  # CelebA-HQ numbers CelebA's pictures in reverse
+    )  # CelebA-HQ numbers CelebA's images in reverse
     count = len(identities)
     faces = draw_faces(count)
     large = [resize(face, 1024, 1024) for face in faces[:count]]
     published.celeba_hq(folder / "celeba_hq", folder / "celeba", large, identities, parts)
-    # for the generators and their encoders, which take seconds for a picture
+    # for the generators and their encoders, which take seconds for an image
     few = [*((number, 0) for group in LEARNERS for number in list_people(group, 2)), *HELD_OUT]
     published.celeba_hq(folder / "few", folder / "few", large[: len(few)], *zip(*few, strict=True))
     published.celeba(folder / "celeba", [resize(face, 178, 178) for face in faces[:count]], identities, parts)

@@ -102,7 +102,7 @@ def test_a_row_names_its_source_and_its_method(faces):
 def test_the_original_is_never_written_as_a_result(faces, batch):
     nearly = {"f1": lambda image: image, "f4": lambda image: image + np.float32(1e-4)}
     result = run(faces, Scripted(nearly), batch=batch)
-    assert reasons(result)["f1"] == reasons(result)["f4"] == "the method returned the original picture"
+    assert reasons(result)["f1"] == reasons(result)["f4"] == "the method returned the original image"
     assert result.select()["id"].tolist() == ["f0", "f3"]
 
 

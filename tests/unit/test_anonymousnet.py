@@ -29,7 +29,7 @@ def settings(root):
 
 @pytest.fixture
 def task(settings):
-    """Half of the pictures are white and have all attributes; the others are black and have none."""
+    """Half of the images are white and have all attributes; the others are black and have none."""
     has = np.arange(32) % 2 == 0
     pictures = np.where(has[:, None, None, None], 250, 5) * np.ones((32, 16, 16, 3))
     labels = np.repeat(has[:, None], len(ATTRIBUTES), axis=1)

@@ -1,4 +1,4 @@
-"""Metrics of attackers who know the method, and of networks that learned from anonymized pictures: values by hand."""
+"""Metrics of attackers who know the method, and of networks that learned from anonymized images: values by hand."""
 
 import json
 import math
@@ -143,7 +143,7 @@ def test_pictures_that_no_restoration_changed_are_not_compared():
     similarity = {"similarity": [0.5, 0.2], "before_similarity": [0.5, 0.2]}
     measurements = answers({"restoring": [1, 2]}, ssim=[0.5, 0.5], **similarity)
     (value,) = compute("restored_nearer", measurements).values()
-    assert (value.over, value.note) == (0, "the attacker left every picture as it was")
+    assert (value.over, value.note) == (0, "the attacker left every image as it was")
 
 
 class TestAcceptance:
@@ -265,7 +265,7 @@ class TestRestored:
         assert self.values("restored_psnr") == {"restoring": 25.0, "anonymized": 15.0}
         assert self.values("restored_ssim") == pytest.approx({"restoring": 0.6, "anonymized": 0.7})
         value = compute("restored_psnr", self.measurements())["anonymized"]
-        assert (value.over, value.of, value.note) == (1, 3, "infinite: the pictures are identical")
+        assert (value.over, value.of, value.note) == (1, 3, "infinite: the images are identical")
 
     def test_identity_is_that_of_each_recognizer(self):
         assert self.values("restored_similarity") == pytest.approx(

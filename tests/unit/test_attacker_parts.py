@@ -53,7 +53,7 @@ class TestDistances:
         probes = shown([1, 1, 15], "aac", ["a0", "other", "c"])
         nearest, names = measure_to_people(probes, self.gallery)
         assert names.tolist() == ["a", "b"]
-        assert nearest.tolist() == [[9, 19], [1, 3], [5, 5]]  # a0 leaves out b0 as well: one picture of each person
+        assert nearest.tolist() == [[9, 19], [1, 3], [5, 5]]  # a0 leaves out b0 as well: one image of each person
 
     def test_own_person_and_strangers_are_told_apart(self):
         distances = measure_distances(shown([1, 1], "ab", ["a0", "b0"]), self.gallery)
@@ -71,7 +71,7 @@ class TestDistances:
         assert (distances.own.tolist(), distances.strangers.tolist()) == ([100], [[19]])  # without a0: |101 - 1|
 
     def test_probe_of_a_person_who_is_not_in_the_gallery_is_refused(self):
-        with pytest.raises(ProtocolError, match="no picture of 2 people of the probes, such as c"):
+        with pytest.raises(ProtocolError, match="no image of 2 people of the probes, such as c"):
             measure_distances(shown([1, 2, 3], "acd"), self.gallery)
 
     @settings(deadline=None)
@@ -95,7 +95,7 @@ class TestSeparability:
             ([1, 4], [[2, 3], [2, 3]], 0.5),
             ([2, 9], [[1, 3], [4, 5]], 3 / 8),  # 2 is nearer than 3, 4 and 5; 9 than none
             ([2], [[2, 3]], 0.5),  # a tie does not count
-            ([np.inf, 1], [[0, 2], [2, 2]], 0.75),  # one probe has no other picture of its person
+            ([np.inf, 1], [[0, 2], [2, 2]], 0.75),  # one probe has no other image of its person
         ],
     )
     def test_share_of_strangers_who_are_farther(self, own, strangers, expected):
@@ -111,7 +111,7 @@ class TestSeparability:
 
 
 def face_archive(path, people, refused=(), change=lambda picture: picture):
-    """An archive of people (name -> split and number of pictures); ``refused``: ids without a picture."""
+    """An archive of people (name -> split and number of images); ``refused``: ids without an image."""
     draw = np.random.default_rng(0)
     with ArchiveWriter(path, {"size": SIDE}) as out:
         for person, (split, count) in people.items():
@@ -143,7 +143,7 @@ class TestTrainingSets:
         training_set = collect_training_set(*self.archives(tmp_path, people, ["p0" + "0"]), SETTINGS, ["someone"])
         learned, held_out = set(training_set.learn.people), set(training_set.held_out.people)
         assert not learned & held_out
-        assert learned | held_out == people.keys() - {"p0"}  # p0 has one usable picture left
+        assert learned | held_out == people.keys() - {"p0"}  # p0 has one usable image left
         assert len(held_out) == 3  # a quarter of 11
         for pairs in (training_set.learn, training_set.held_out):
             assert np.array_equal(pairs.anonymized, 255 - pairs.clear)
@@ -192,7 +192,7 @@ def pattern(side, *name):
 
 @cache
 def photograph(world, person, number):
-    """A person's face, a trace of the person around it (hair, clothes), and a background of the picture."""
+    """A person's face, a trace of the person around it (hair, clothes), and a background of the image."""
     around, background = pattern(SIDE, world, person), pattern(SIDE, world, person, number)
     face = pattern(8, world, person, "face") + 0.3 * pattern(8, world, person, number, "expression")
     picture = 18 * around + 18 * background
@@ -205,7 +205,7 @@ def black_face(picture, world, name):
 
 
 def another_person(picture, world, name):
-    """A picture of one of 40 people who are not attacked, another one for each picture."""
+    """An image of one of 40 people who are not attacked, another one for each image."""
     chosen = np.random.default_rng(list(f"{world} {name}".encode())).integers(40)
     return photograph(world, f"stranger{chosen}", 0)
 
@@ -234,7 +234,7 @@ def projected(images):
 
 @pytest.fixture(scope="module")
 def rates(tmp_path_factory):
-    """Control -> attacker -> rank-1 rate in worlds of 12 people with 3 pictures each, and the number of probes."""
+    """Control -> attacker -> rank-1 rate in worlds of 12 people with 3 images each, and the number of probes."""
     folder, found = tmp_path_factory.mktemp("controls"), {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Shuffled, "recognizers", lambda self: {"pixels": projected})  # it has no networks here
@@ -274,7 +274,7 @@ def test_shuffled_names_are_never_the_strongest_attacker(rates):
 
 
 def blobs(count=4, side=64):
-    """Smooth pictures with edges, uint8 (count, side, side, 3)."""
+    """Smooth images with edges, uint8 (count, side, side, 3)."""
     draw = np.random.default_rng(1)
     small = draw.integers(0, 256, (count, 8, 8, 3)).astype(np.uint8)
     return np.stack([cv2.resize(each, (side, side), interpolation=cv2.INTER_CUBIC) for each in small])
@@ -339,7 +339,7 @@ class TestRestorer:
 
 
 def test_training_that_helps_is_kept(tmp_path):
-    """A network learns in a few steps to bring darkened pictures back."""
+    """A network learns in a few steps to bring darkened images back."""
     people = {f"p{number}": ("train", 2) for number in range(6)}
     originals = face_archive(tmp_path / "faces.zip", people)
     dark = face_archive(tmp_path / "own.zip", people, change=lambda picture: picture // 2)

@@ -80,7 +80,7 @@ def test_figures_of_faces_with_identical_attributes_are_refused():
 
 @pytest.fixture
 def job(tmp_path):
-    """Sixteen pictures: bright if Male, red if Young, with a white bar if Smiling; the other attributes are random."""
+    """Sixteen images: bright if Male, red if Young, with a white bar if Smiling; the other attributes are random."""
     draw, pictures, rows = np.random.default_rng(0), [], []
     for number in range(16):
         known = dict.fromkeys(ATTRIBUTES, False) | {"Wavy_Hair": bool(draw.random() < 0.5)}

@@ -19,7 +19,7 @@ from metric_evidence import compute, table
 
 
 def attributes(labels, **columns):
-    """{attribute: [(label, probability), ...]} of pictures p0, p1, ... as predictions."""
+    """{attribute: [(label, probability), ...]} of images p0, p1, ... as predictions."""
     rows = [
         (f"p{row}", labels, name, bool(label), probability)
         for name, values in columns.items()

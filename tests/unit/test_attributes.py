@@ -17,7 +17,7 @@ BRIGHT, RED = "attribute.Smiling", "attribute.Young"
 
 
 def archive(folder, name, count=24, change=None, split=None, derived=False):
-    """Plain pictures whose two attributes are their brightness and their color."""
+    """Plain images whose two attributes are their brightness and their color."""
     draw = np.random.default_rng(0)
     with ArchiveWriter(folder / f"{name}.zip", {"size": 32}) as out:
         for number in range(count):

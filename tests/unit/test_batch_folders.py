@@ -151,7 +151,7 @@ class TestNames:
 
         for folder in (COMPOSED, DECOMPOSED):
             (tmp_path / folder).mkdir()
-            (tmp_path / folder / f"{len(folder)}.txt").write_text("no picture")
+            (tmp_path / folder / f"{len(folder)}.txt").write_text("no image")
         dataset = Folder(Folder.Params(**{**FOLDER, "path": str(tmp_path), "identity": "from_folder"}))
         assert {record.row["identity"] for record in dataset.records(64, 0, workers=1)} == {COMPOSED}
 

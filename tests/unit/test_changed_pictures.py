@@ -46,7 +46,7 @@ def hidden(root, pictures, tmp_path, key) -> Path:
 
 
 def stripped(hidden: Path, name: str, **options) -> None:
-    """Replace the anonymized picture by one without its texts, under another name."""
+    """Replace the anonymized image by one without its texts, under another name."""
     (row,) = report(hidden).values()
     with Image.open(hidden / row["output"]) as picture:
         pixels = Image.fromarray(np.asarray(picture))

@@ -54,7 +54,7 @@ def test_a_folder_becomes_anonymized_faces_and_a_report(root, pictures, tmp_path
     assert anonymize(root, pictures, output) == INCOMPLETE
     rows = report(output)
     assert rows["letter.jpg"]["status"] == "refused"
-    assert rows["letter.jpg"]["reason"].startswith("not a picture")
+    assert rows["letter.jpg"]["reason"].startswith("not an image")
     assert rows["letter.jpg"]["output"] == ""
     done = rows["eileen collins.jpg"]
     assert (done["status"], done["reason"]) == ("ok", "")
@@ -64,7 +64,7 @@ def test_a_folder_becomes_anonymized_faces_and_a_report(root, pictures, tmp_path
         assert not picture.getexif()
     printed = capsys.readouterr()
     assert "1" in printed.out
-    assert "not a picture" in printed.out
+    assert "not an image" in printed.out
 
 
 def test_runs_differ_without_a_seed_and_are_equal_with_a_seed(root, pictures, tmp_path):
@@ -186,7 +186,7 @@ def test_a_result_of_an_earlier_run_is_removed_if_its_face_is_refused(root, pict
     anonymize(root, pictures, output)
     before = output / report(output)["eileen collins.jpg"]["output"]
     assert before.is_file()
-    (pictures / "eileen collins.jpg").write_text("no longer a picture")
+    (pictures / "eileen collins.jpg").write_text("no longer an image")
     assert anonymize(root, pictures, output, "--overwrite") == 1
     assert not before.exists()
 
@@ -196,7 +196,7 @@ def test_the_status_says_whether_all_some_or_no_files_have_their_results(root, p
     assert anonymize(root, pictures, tmp_path / "some") == INCOMPLETE == 3
     (pictures / "letter.jpg").unlink()
     assert anonymize(root, pictures, tmp_path / "all") == 0
-    (pictures / "eileen collins.jpg").write_bytes(b"no picture")
+    (pictures / "eileen collins.jpg").write_bytes(b"no image")
     assert anonymize(root, pictures, tmp_path / "none") == 1
     assert "No face could be anonymized" in capsys.readouterr().err
     assert report(tmp_path / "none")["eileen collins.jpg"]["status"] == "refused"
@@ -209,7 +209,7 @@ def test_one_picture_is_a_folder_of_one(root, pictures, tmp_path):
 
 def test_the_control_that_returns_the_original_writes_no_picture(root, pictures, tmp_path):
     assert anonymize(root, pictures, tmp_path / "out", method="original") == 1
-    assert report(tmp_path / "out")["eileen collins.jpg"]["reason"] == "the method returned the original picture"
+    assert report(tmp_path / "out")["eileen collins.jpg"]["reason"] == "the method returned the original image"
     assert written(tmp_path / "out") == {"report.csv"}
 
 

@@ -123,7 +123,7 @@ class TestFigure:
 
 
 class Halves:
-    """A method with the upper and the lower half of a picture as features. It refuses a black picture."""
+    """A method with the upper and the lower half of an image as features. It refuses a black image."""
 
     def features(self, faces):
         if (faces.images.max(axis=(1, 2, 3)) < -0.99).any():

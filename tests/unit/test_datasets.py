@@ -156,7 +156,7 @@ def test_the_first_pictures_of_ffhq_are_train_and_have_no_identity(tmp_path, fla
     faces = records("ffhq", tmp_path, pictures=4, train_pictures=3, version="thumbnails128x128")
     assert by_split(faces) == {"train": ["ffhq-00000", "ffhq-00001", "ffhq-00002"], "test": ["ffhq-00003"]}
     assert {record.row["identity"] for record in faces} == {""}
-    with pytest.raises(DatasetError, match="1 of 5 pictures"):
+    with pytest.raises(DatasetError, match="1 of 5 images"):
         records("ffhq", tmp_path, pictures=5, version="thumbnails128x128")
 
 
@@ -281,7 +281,7 @@ def hq_records(root: Path, **changes) -> list:
 def test_a_picture_of_celeba_hq_has_the_identity_split_and_attributes_of_its_original(hq):
     faces = hq_records(hq)
     assert [record.row["id"] for record in faces] == [f"celeba_hq-{n:05d}" for n in range(5)]
-    # picture n comes from CelebA's picture 5 - n
+    # image n comes from CelebA's image 5 - n
     assert [record.row["identity"] for record in faces] == [f"celeba-{who}" for who in reversed(WHO)]
     assert [record.row["split"] for record in faces] == ["test", "test", "validation", "train", "train"]
     assert [record.row["original"] for record in faces] == [f"{n:06d}.jpg" for n in (5, 4, 3, 2, 1)]
@@ -333,7 +333,7 @@ def test_masks_hold_the_classes_of_the_parser_in_the_same_order(hq):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\xff\xd8\xff no picture", published.jpeg(noise(0))[:3000], published.jpeg(noise(0, 512))]
+    "content", [b"", b"\xff\xd8\xff no image", published.jpeg(noise(0))[:3000], published.jpeg(noise(0, 512))]
 )
 def test_a_damaged_picture_is_a_refusal_and_the_others_are_read(hq, tmp_path, content):
     (hq / "celeba_hq/CelebAMask-HQ/CelebA-HQ-img/2.jpg").write_bytes(content)
@@ -342,7 +342,7 @@ def test_a_damaged_picture_is_a_refusal_and_the_others_are_read(hq, tmp_path, co
     index = FaceArchive(tmp_path / "a.zip").index
     assert index["status"].tolist() == ["ok", "ok", "refused", "ok", "ok"]
     assert index["reason"][2]
-    assert index["attribute.Male"].dtype == bool, "a refused picture keeps its known columns"
+    assert index["attribute.Male"].dtype == bool, "a refused image keeps its known columns"
 
 
 TOP = "celeba_hq/CelebAMask-HQ"
@@ -351,12 +351,12 @@ IDENTITIES, SPLITS = "celeba/Anno/identity_CelebA.txt", "celeba/Eval/list_eval_p
 
 
 HQ_DAMAGE = {
-    "extra picture": (lambda a: shutil.copy(a / TOP / "CelebA-HQ-img/3.jpg", a / TOP / "CelebA-HQ-img/5.jpg"),
+    "extra image": (lambda a: shutil.copy(a / TOP / "CelebA-HQ-img/3.jpg", a / TOP / "CelebA-HQ-img/5.jpg"),
                       r"1 files are in no list of the set \(the first: 5.jpg\). Move them away"),
     "doubled name": (edited(KNOWN, "\n4.jpg", "\n3.jpg"), "names a file twice"),
     "lost attribute": (edited(KNOWN, "Young", "Old"), "must have the columns"),
     "mapping that is short": (edited(MAPPING, "4         0           000001.jpg  \n", ""),
-                              "the lists name 4 pictures, and the published set has 5"),
+                              "the lists name 4 images, and the published set has 5"),
     "lists of two versions": (edited(IDENTITIES, "000005.jpg", "000006.jpg"),
                               r"do not name the same files: 2 are in one list only \(the first: 000005.jpg"),
     "person in two parts": (edited(IDENTITIES, "000005.jpg 33", "000005.jpg 11"), "celeba-11 is in several splits"),
@@ -381,9 +381,9 @@ def test_official_splits_are_enlarged_by_people_of_the_train_part_alone(hq):
     assert {official[name] for name in moved} == {"train"}
     people = {(record.row["identity"], record.row["split"]) for record in faces}
     assert len(people) == len({person for person, _ in people}) == 3
-    with pytest.raises(ParameterError, match="need 4 pictures, and the set has 2"):
+    with pytest.raises(ParameterError, match="need 4 images, and the set has 2"):
         hq_records(hq, split="enlarged", test_pictures=5, validation_pictures=2)
-    with pytest.raises(ParameterError, match="the published test split has 2 pictures, and test_pictures is 1"):
+    with pytest.raises(ParameterError, match="the published test split has 2 images, and test_pictures is 1"):
         hq_records(hq, split="enlarged", test_pictures=1, validation_pictures=1)
 
 

@@ -153,7 +153,7 @@ def test_a_share_of_the_identities_is_moved_to_random_directions(stage1):
 
 
 def test_the_generator_takes_the_span_of_the_people_alone(identity):
-    """Vectors of two directions: what lies outside their plane changes no picture, and noise is drawn in the plane."""
+    """Vectors of two directions: what lies outside their plane changes no image, and noise is drawn in the plane."""
     people = nn.functional.normalize(torch.cat([torch.randn(12, 2), torch.zeros(12, 6)], dim=1))
     pictures = kit.noise(12)
     chosen = training.StageOneTask(settings({"span": 2}), identity, pictures, people, 0)

@@ -50,7 +50,7 @@ TRAININGS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Twelve pictures of a bright disc on a dark ground, with masks, at 32 pixels."""
+    """Twelve images of a bright disc on a dark ground, with masks, at 32 pixels."""
     folder = tmp_path_factory.mktemp("distributed")
     pictures, masks = kit.discs()
     rows = [{"group": "backbones" if number < 8 else ""} for number in range(12)]
@@ -189,7 +189,7 @@ def weights(path):
     return {f"{module}.{key}": value for module, part in modules.items() for key, value in part.items()}
 
 
-# Sums in another order differ in the last bit. FIT rounds its pictures to 8 bits, so a last bit can change a pixel,
+# Sums in another order differ in the last bit. FIT rounds its images to 8 bits, so a last bit can change a pixel,
 # and then the next losses differ by more. Adam takes a whole step even if a gradient is almost zero: a change of 2e-7
 # of the images that the generator's critic sees changes its path length by 2e-4.
 LOSSES = 5e-3  # relative

@@ -1,4 +1,4 @@
-"""The utility twins: what they learn from clear and black pictures, their rows, resumption and refusals."""
+"""The utility twins: what they learn from clear and black images, their rows, resumption and refusals."""
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ def face(middle):
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
-    """40 train and 10 usable test pictures of one spot, one refused test picture, and one without landmarks."""
+    """40 train and 10 usable test images of one spot, one refused test image, and one without landmarks."""
     draw = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("faces") / "faces.zip"
     with ArchiveWriter(path, {"size": SIZE}) as out:
@@ -51,7 +51,7 @@ def originals(tmp_path_factory):
 
 
 def changed(originals, folder, change, most=40):
-    """An archive derived from the train split; pictures after the first ``most`` are refused."""
+    """An archive derived from the train split; images after the first ``most`` are refused."""
     with ArchiveWriter(folder / "anonymized.zip", {"size": SIZE}) as out:
         for number, (_, row) in enumerate(originals.select("train").iterrows()):
             about = {"id": row["id"], "source_id": row["id"], "identity": row["identity"], "split": "train"}
@@ -123,7 +123,7 @@ def test_interrupted_twins_give_the_same_rows(originals, copied, tmp_path, monke
 
 def test_every_method_gives_as_many_pictures_of_the_first_people(originals, copied):
     few = downstream_utility._select_training(originals, copied, 10)
-    first = sort_by_hash(originals.select("train")["identity"])[:5]  # two pictures each
+    first = sort_by_hash(originals.select("train")["identity"])[:5]  # two images each
     of_first = originals.select("train")["identity"].isin(first)
     assert len(few.pictures) == len(few.landmarks) == len(few.corners) == 10
     expected = originals.pictures(originals.select("train")[of_first])
@@ -133,7 +133,7 @@ def test_every_method_gives_as_many_pictures_of_the_first_people(originals, copi
 
 def test_too_few_pictures_are_refused_with_their_number(originals, tmp_path):
     few = changed(originals, tmp_path, clear, most=1)
-    with pytest.raises(ProtocolError, match=r"has 1 usable pictures .* need at least 2"):
+    with pytest.raises(ProtocolError, match=r"has 1 usable images .* need at least 2"):
         run(originals, few, tmp_path / "state")
 
 

@@ -16,7 +16,7 @@ SPLITS = ("train", "validation", "test")
 
 
 def each(pictures: int) -> dict[str, int]:
-    """The same number of pictures for every person."""
+    """The same number of images for every person."""
     return dict.fromkeys(SPLITS, pictures)
 
 
@@ -31,7 +31,7 @@ def dataset(name: str = "synthetic_hq", people: int = 2, conditions: Conditions 
 
 @pytest.fixture(scope="module")
 def hq():
-    """Seventeen people, two pictures each, at 128 pixels."""
+    """Seventeen people, two images each, at 128 pixels."""
     return list(dataset(people=8, conditions=CALM, supersampling=2).records(128, seed=0, workers=1))
 
 
@@ -106,7 +106,7 @@ def test_landmarks_lie_inside_and_on_their_parts_of_the_face(hq):
 
 
 def test_masks_have_the_classes_of_a_face_on_their_sides(hq):
-    """In names with l_ and r_, l_ is the side on the left of the picture."""
+    """In names with l_ and r_, l_ is the side on the left of the image."""
     always = {"background", "skin", "nose", "u_lip", "l_lip", "neck"}
     seen = set()
     for record in hq:

@@ -53,7 +53,7 @@ def test_the_notebook_runs_and_shows_what_its_text_says(monkeypatch):
 
 
 def test_the_notebook_holds_no_results():
-    """A picture of a build would drift away from the code."""
+    """An image of a build would drift away from the code."""
     content = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     nbformat.validate(nbformat.from_dict(content))
     assert [cell["id"] for cell in content["cells"] if cell.get("outputs") or cell.get("execution_count")] == []

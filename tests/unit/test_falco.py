@@ -121,7 +121,7 @@ def test_results_are_drawn_in_32_bits_and_the_statement_names_the_precision(worl
 
 @pytest.fixture
 def drawn_codes(monkeypatch):
-    """The codes whose pictures a method returns, in order."""
+    """The codes whose images a method returns, in order."""
     drawn, draw = [], LatentSpace.draw
     monkeypatch.setattr(LatentSpace, "draw", lambda self, codes, names=(): drawn.append(codes) or draw(self, codes))
     return drawn
@@ -255,7 +255,7 @@ def test_batch_size_fits_into_the_memory_and_is_that_of_the_kind_of_gpu_if_deter
     world, monkeypatch, deterministic, fitting
 ):
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: deterministic)
-    method, peaks = falco(world), iter([3_000, 5_000])  # each additional picture takes 2,000 bytes
+    method, peaks = falco(world), iter([3_000, 5_000])  # each additional image takes 2,000 bytes
     answers = {"reset_peak_memory_stats": None, "memory_allocated": 1_000, "mem_get_info": (50_000, 80_000)}
     for name, answer in answers.items():
         monkeypatch.setattr(torch.cuda, name, lambda answer=answer: answer)

@@ -122,7 +122,7 @@ def test_a_change_is_limited_by_its_reach_and_the_inverse_password_negates_it(nu
 def test_black_and_white_pixels_stay_in_range_and_are_recovered():
     torch.manual_seed(0)
     network = IdentityTransformer(16, 4, 1, 1, 1.0)
-    with torch.no_grad():  # f does not depend on the picture: recovery subtracts the added value
+    with torch.no_grad():  # f does not depend on the image: recovery subtracts the added value
         network.first.weight.zero_()
     images = torch.tensor([-1.0, -0.9, 0.0, 1.0]).repeat(1, 3, 8, 2)
     password = torch.from_numpy(encode_bits(np.array([12345])))
@@ -196,7 +196,7 @@ def test_training_as_published_learns_with_shared_discriminators():
 @pytest.mark.parametrize(
     ("small_scale", "changes", "message"),
     [
-        ({"last_stride": 4}, {"classifier": {"width": 4, "depth": 5}}, "5 convolutions .* pictures of 64 pixels"),
+        ({"last_stride": 4}, {"classifier": {"width": 4, "depth": 5}}, "5 convolutions .* images of 64 pixels"),
         ({}, {"halvings": 6}, "cannot be halved 6 times"),
     ],
 )

@@ -159,21 +159,21 @@ def test_files_that_are_not_photographs_are_refused_with_a_reason(tmp_path, port
     (tmp_path / "empty.jpg").write_bytes(b"")
     (tmp_path / "gone.jpg").symlink_to(tmp_path / "nowhere.jpg")
     (tmp_path / "program.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
-    (tmp_path / "text.jpg").write_text("this is a letter, not a picture")
+    (tmp_path / "text.jpg").write_text("this is a letter, not an image")
     os.mkfifo(tmp_path / "zpipe.jpg")
     reasons = {record.row["file"]: record.row["reason"] for record in records(tmp_path)}
     assert reasons["cut.jpg"].startswith("truncated or damaged")
     assert reasons["empty.jpg"] == "the file is empty"
     assert reasons["gone.jpg"].startswith("a link that leads nowhere")
-    assert reasons["program.png"].startswith("not a picture")
-    assert reasons["text.jpg"].startswith("not a picture")
+    assert reasons["program.png"].startswith("not an image")
+    assert reasons["text.jpg"].startswith("not an image")
     assert reasons["zpipe.jpg"] == "not a regular file"
 
 
 @pytest.mark.parametrize(("content", "name", "kind"), [
-    (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "IMG_1.HEIC", "not a picture in a format that is read"),
+    (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "IMG_1.HEIC", "not an image in a format that is read"),
     (b"MM\0*\0\0\0\x08", "DSC_1.NEF", "a camera raw file"),
-    (b"GIF89a\1\0\1\0", "a.png", "not a picture in a format that is read"),
+    (b"GIF89a\1\0\1\0", "a.png", "not an image in a format that is read"),
 ])  # fmt: skip
 def test_a_file_of_a_kind_that_is_not_read_is_refused(tmp_path, content, name, kind):
     (tmp_path / name).write_bytes(content + b"\0" * 200)
@@ -243,7 +243,7 @@ def test_a_link_that_leaves_the_folder_is_refused_and_one_within_is_read(tmp_pat
 
 @pytest.fixture
 def locked_folder(tmp_path, portrait, monkeypatch) -> Path:
-    """A folder with a picture and a sub-folder ``locked`` that nobody may list: root may list any other."""
+    """A folder with an image and a sub-folder ``locked`` that nobody may list: root may list any other."""
     (tmp_path / "photographs" / "locked").mkdir(parents=True)
     portrait.save(tmp_path / "photographs" / "open.png")
     listed = os.scandir
@@ -355,7 +355,7 @@ def test_a_crop_hides_the_neighbors_and_names_them_to_the_judge(tmp_path, portra
 
 @pytest.mark.parametrize("turn", [False, True])
 def test_a_face_that_fills_the_picture_is_found(tmp_path, portrait, turn):
-    """A passport picture that is cut at brow and chin: HOG finds it only with a border."""
+    """A passport image that is cut at brow and chin: HOG finds it only with a border."""
     passport = portrait.crop((104, 90, 188, 172))
     assert not len(alignment.detect(np.asarray(passport), 1024, 0.3))
     if turn:

@@ -1,4 +1,4 @@
-"""The dataset of generated people: who is drawn, that no picture depends on chance, and what is known of it."""
+"""The dataset of generated people: who is drawn, that no image depends on chance, and what is known of it."""
 
 import itertools
 from pathlib import Path

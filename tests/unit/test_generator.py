@@ -24,7 +24,7 @@ FIRST, SECOND = KNOBS["small_scale"]["reconstruction"], KNOBS["small_scale"]["sh
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Twelve pictures of a bright disc on a dark ground, with masks, at 32 pixels."""
+    """Twelve images of a bright disc on a dark ground, with masks, at 32 pixels."""
     folder = tmp_path_factory.mktemp("generator")
     pictures, masks = kit.discs()
     kit.archive(folder / "faces.zip", pictures, masks=10 * masks, size=32)
@@ -201,7 +201,7 @@ def test_reconstruction_lowers_its_loss_and_keeps_samples(folder):
     assert next(iter(pictures.values())).shape == (4 * 32, 8 * 32, 3)
     figures = backbone.quality(given)
     assert set(figures) >= {"detection", "frechet_distance", "frechet_distance_of_real", "variety"}
-    assert figures["frechet_pictures"] == 4  # the validation split has four pictures, and eight faces are drawn
+    assert figures["frechet_pictures"] == 4  # the validation split has four images, and eight faces are drawn
     assert figures["variety"] > 0
 
 

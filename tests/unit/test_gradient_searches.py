@@ -121,7 +121,7 @@ def test_dissimilarity_is_half_of_one_minus_the_structural_similarity():
         use_sample_covariance=False,
         full=True,
     )
-    inside = local[:, 5:-5, 5:-5].mean()  # windows that lie in the picture
+    inside = local[:, 5:-5, 5:-5].mean()  # windows that lie in the image
     assert abs(found - (1 - inside) / 2) < 1e-4
 
 

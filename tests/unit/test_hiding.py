@@ -400,7 +400,7 @@ class TestPhotograph:
         np.testing.assert_array_equal(finished[outside], photograph[outside])
 
     def test_the_seam_is_hardly_seen(self, photograph, face):
-        """Steps across the seam are those of the photograph, although the new picture is darker by 30 gray levels."""
+        """Steps across the seam are those of the photograph, although the new image is darker by 30 gray levels."""
         darker = replace(face, crop=np.clip(face.crop.astype(int) - 30, 0, 255).astype(np.uint8))
         whole = compose(photograph, [darker])
         rim = whole.replaced ^ np.roll(whole.replaced, 3, axis=1)

@@ -177,4 +177,4 @@ def test_the_statement_gives_epsilon_with_its_sensitivity_and_what_is_not_guaran
     assert "faces of this set only" in measured["guarantee"]
     assert "any face" in bound["guarantee"]
     for statement in (seeded, measured, bound):
-        assert "picture as a whole is not differentially private" in statement["guarantee"]
+        assert "image as a whole is not differentially private" in statement["guarantee"]

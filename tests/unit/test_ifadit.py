@@ -263,7 +263,7 @@ class SmallLandmarks(nn.Module):
 
 
 class SmallParser(nn.Module):
-    """Labels the middle of every picture as skin."""
+    """Labels the middle of every image as skin."""
 
     def __init__(self):
         super().__init__()

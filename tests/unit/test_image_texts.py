@@ -1,4 +1,4 @@
-"""A salt gives each picture a key of its own, which nobody derives without the person's key."""
+"""A salt gives each image a key of its own, which nobody derives without the person's key."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def test_a_salted_key_is_a_key_of_the_same_kind_and_differs_by_key_and_salt(kind
 
 
 def test_a_salted_key_is_hkdf_of_key_and_salt():
-    expected = HKDF(hashes.SHA256(), 32, salt=None, info=f"picture {SALT}".encode()).derive(b"k" * 32)
+    expected = HKDF(hashes.SHA256(), 32, salt=None, info=f"image {SALT}".encode()).derive(b"k" * 32)
     assert keys.Secret().add_salt(b"k" * 32, bytes.fromhex(SALT)) == expected
 
 

@@ -90,7 +90,7 @@ def test_a_missing_file_is_refused_with_what_to_do(tmp_path, ending):
 def test_an_index_of_different_pictures_is_refused(tmp_path):
     one, two = write(tmp_path / "one.zip", seed=1), write(tmp_path / "two.zip", seed=2)
     index_path(one).write_bytes(index_path(two).read_bytes())
-    with pytest.raises(ArchiveError, match="does not have the pictures of its index"):
+    with pytest.raises(ArchiveError, match="does not have the images of its index"):
         FaceArchive(one)
 
 

@@ -24,7 +24,7 @@ OURS = "the name is not the id of a test face"
 
 
 def pixels(number: int) -> np.ndarray:
-    """A smooth picture, like a photograph, so that a codec changes it little."""
+    """A smooth image, like a photograph, so that a codec changes it little."""
     small = np.random.default_rng(number).integers(0, 256, (4, 4, 3), dtype=np.uint8)
     return np.asarray(Image.fromarray(small).resize((SIDE, SIDE), Image.Resampling.BICUBIC))
 
@@ -96,16 +96,16 @@ def test_all_errors_are_listed_together_and_nothing_is_written(originals, theirs
     (theirs / "readme.txt").write_text("how we did it")
     Image.fromarray(pixels(8)).save(theirs / "f1.png")  # beside deeper/f1.jpg
     Image.fromarray(pixels(8)[:-1]).save(theirs / "f3.webp")
-    (theirs / "f4.bmp").write_text("no picture")
+    (theirs / "f4.bmp").write_text("no image")
     with pytest.raises(ArchiveError) as error:
         collect(theirs, originals, tmp_path / "stored.zip")
     message = str(error.value)
     assert "for the 4 test faces" in message
-    assert "- f0: no picture (--partial" in message
+    assert "- f0: no image (--partial" in message
     assert f"- readme.txt: {OURS}" in message
     assert "- f1: several files" in message
     assert "- f3: not 32 x 32 pixels (--resize" in message
-    assert "- f4: not a picture in a format that is read" in message
+    assert "- f4: not an image in a format that is read" in message
     assert not (tmp_path / "stored.zip").exists()
 
 
@@ -171,7 +171,7 @@ def test_near_zero_accepts_small_differences_and_refuses_an_original(originals, 
     Image.fromarray(cloaked).save(theirs / "f3.png")
     assert collect(theirs, originals, tmp_path / "stored.zip", near=0.0) == 4
     Image.fromarray(pixels(3)).save(theirs / "f3.png")
-    with pytest.raises(ArchiveError, match="unchanged; such a picture is never imported"):
+    with pytest.raises(ArchiveError, match="unchanged; such an image is never imported"):
         collect(theirs, originals, tmp_path / "stored.zip", near=0.0)
 
 
@@ -212,7 +212,7 @@ def test_pictures_of_other_faces_are_refused(faces, originals, theirs, tmp_path)
 
 
 def test_stored_original_is_detected_when_the_cell_is_built(faces, theirs, tmp_path):
-    """Holds even if the hash is right, because a file written by hand can hold any picture."""
+    """Holds even if the hash is right, because a file written by hand can hold any image."""
     stored = tmp_path / "stored.zip"
     pictures._store({"f0": 255 - pixels(0), "f1": pixels(4)}, stored)
     with pytest.raises(ArchiveError, match="f1 is an original, unchanged"):
@@ -286,7 +286,7 @@ def test_imported_set_is_a_cell_of_only_its_dataset_and_one_seed(repository):
         ("synthetic_hq", "deepprivacy_official", "default"),
     ]
     reasons = matrix.explain_skipped(parameters, requested, matrix.group_by_setting(planned))
-    assert reasons == {requested[0]: "no pictures of deepprivacy_official/default were imported for synthetic_wild"}
+    assert reasons == {requested[0]: "no images of deepprivacy_official/default were imported for synthetic_wild"}
     assert matrix.runs_once("deepprivacy_official")
 
 

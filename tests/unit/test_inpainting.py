@@ -131,7 +131,7 @@ def test_errors_are_means_over_the_drawn_pixels_and_their_edges():
 
 
 def test_texture_is_compared_whatever_its_place():
-    """Points at other pixels have the same texture in the middle; a flat picture has none."""
+    """Points at other pixels have the same texture in the middle; a flat image has none."""
     mask = torch.zeros(1, 1, 32, 32)
     mask[..., 12:20, 12:20] = 1
     dots = torch.zeros(1, 3, 32, 32)
@@ -156,7 +156,7 @@ def test_the_critic_learns_and_counts_from_its_step_on(root):
 
 
 def test_the_penalty_of_deepprivacy2_is_the_slope_of_the_picture_alone(root, monkeypatch):
-    """Not of the hidden picture that the critic sees beside it: scores with a slope of 2 and 5 cost R1 of 2."""
+    """Not of the hidden image that the critic sees beside it: scores with a slope of 2 and 5 cost R1 of 2."""
     task = DeepPrivacy2Task(loading.load(root, "tiny").methods["deepprivacy2"].params, PEOPLE, seed=0)
     weights, every = task.settings.losses, task.settings.r1_every
     monkeypatch.setattr(task, "scores", lambda images, made: (2 * images + 5 * made.hidden).sum(dim=(1, 2, 3)))

@@ -14,7 +14,7 @@ from masquerade.pipeline.inspection import Inspector, Threshold
 
 @pytest.fixture
 def measured(tmp_path):
-    """A function that writes measurements: 30 validation people, two pictures each, ``spread`` apart."""
+    """A function that writes measurements: 30 validation people, two images each, ``spread`` apart."""
 
     def write(spread: float, people: int = 30, column: str = "dlib_face.embedding"):
         draw = np.random.default_rng(0)

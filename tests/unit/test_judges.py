@@ -34,7 +34,7 @@ def judge(name: str):
 
 @pytest.fixture(scope="module")
 def judges():
-    torch.set_num_threads(1)  # more threads do not help with so few pictures
+    torch.set_num_threads(1)  # more threads do not help with so few images
     return {name: judge(name) for name in INSTALLED}
 
 
@@ -47,7 +47,7 @@ def astronaut() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def several(astronaut) -> np.ndarray:
-    """Four pictures of one face, float32 (4, 3, 64, 64): unchanged, mirrored, darker, noisy."""
+    """Four images of one face, float32 (4, 3, 64, 64): unchanged, mirrored, darker, noisy."""
     noise = np.random.default_rng(0).normal(0.0, 0.1, astronaut.shape).astype(np.float32)
     changed = [astronaut, astronaut[..., ::-1], astronaut * 0.5 - 0.3, np.clip(astronaut + noise, -1, 1)]
     return np.ascontiguousarray(np.concatenate(changed))
@@ -198,7 +198,7 @@ def test_dlib_matches_altered_pictures_of_one_face(judges, several):
     embeddings = judges["dlib_face"].measure(several)["embedding"]
     distance = np.linalg.norm(embeddings - embeddings[0], axis=1)
     assert distance[0] == 0.0
-    assert (distance[1:] < 0.6).all(), "mirrored, darker and noisy pictures are the same person"
+    assert (distance[1:] < 0.6).all(), "mirrored, darker and noisy images are the same person"
 
 
 def test_face_without_a_hog_detection_is_still_embedded(judges, astronaut):

@@ -35,7 +35,7 @@ class Angle(Judge):
 
 
 def turned(images, degrees):
-    """Pictures (N, 3, H, W) whose red and green are rotated by (N,) degrees."""
+    """Images (N, 3, H, W) whose red and green are rotated by (N,) degrees."""
     red, green = images[:, 0], images[:, 1]
     cos, sin = (part(np.radians(degrees))[:, None, None] for part in (np.cos, np.sin))
     return np.stack([red * cos - green * sin, red * sin + green * cos, images[:, 2]], axis=1).astype(np.float32)
@@ -66,7 +66,7 @@ class Negative(Turn):
 
 @pytest.fixture
 def originals(tmp_path) -> FaceArchive:
-    """Test people 45 degrees apart, validation people 22, with three pictures two degrees apart each."""
+    """Test people 45 degrees apart, validation people 22, with three images two degrees apart each."""
     with ArchiveWriter(tmp_path / "faces.zip") as out:
         for split, apart in (("test", 45), ("validation", 22)):
             for person in range(PEOPLE):

@@ -45,7 +45,7 @@ def test_one_value_a_different_key_is_computed():
 
     assert keys.stack_per_key([b"a", b"bc", b"a"], of).tolist() == [[1], [2], [1]]
     assert computed == [b"a", b"bc"]
-    with pytest.raises(KeyFormatError, match="a key for each picture"):
+    with pytest.raises(KeyFormatError, match="a key for each image"):
         keys.stack_per_key(None, of)
 
 

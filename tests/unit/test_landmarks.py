@@ -151,7 +151,7 @@ SHAPE = symmetrical_shape()
 
 @pytest.fixture
 def job(tmp_path):
-    """To learn from twelve pictures of one spot; the 68 points move with the spot."""
+    """To learn from twelve images of one spot; the 68 points move with the spot."""
     middles = np.random.default_rng(0).uniform(14, 18, (12, 2))
     rows = [{"landmarks": (SHAPE + middle).astype(np.float32).ravel()} for middle in middles]
     kit.archive(tmp_path / "faces.zip", dot(middles, 32).numpy(), rows=rows)

@@ -38,7 +38,7 @@ def program(tmp_path, monkeypatch):
         "    print('said on the way', file=sys.stderr)\n"
         "    open('out.txt', 'w').write(' '.join(rest) + ' ' + os.environ.get('MASQUERADE_RUN', 'none'))\n"
         "elif what == 'refuse':\n"
-        "    sys.exit('toy: the picture is green. Paint it blue.')\n"
+        "    sys.exit('toy: the image is green. Paint it blue.')\n"
         "elif what == 'fall':\n"
         "    raise ZeroDivisionError('nothing to divide by')\n"
         "elif what == 'requeued':\n"
@@ -108,7 +108,7 @@ def test_error_text_of_a_program_becomes_one_paragraph(program):
         run(program, "refuse")
     text = str(raised.value)
     assert text.startswith("training toy failed as job ")
-    assert ": toy: the picture is green. Paint it blue. Its log is " in text
+    assert ": toy: the image is green. Paint it blue. Its log is " in text
     assert Path(text.split("Its log is ")[1].rstrip(".")).is_file()
     assert "\n" not in text
 

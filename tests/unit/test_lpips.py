@@ -84,7 +84,7 @@ def pooled(x: np.ndarray) -> np.ndarray:
 
 
 def features(x: np.ndarray, layers: dict) -> list[np.ndarray]:
-    """The five maps of AlexNet after their rectifiers, in NumPy, of a picture (H, W, 3) in [-1, 1]."""
+    """The five maps of AlexNet after their rectifiers, in NumPy, of an image (H, W, 3) in [-1, 1]."""
     x = (x - np.array([-0.030, -0.088, -0.188])) / np.array([0.458, 0.448, 0.450])
     maps = [convolved(x, layers["Conv_0"], 4, 2)]
     maps.append(convolved(pooled(maps[-1]), layers["Conv_1"], 1, 2))

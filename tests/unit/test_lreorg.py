@@ -271,7 +271,7 @@ class TestTraining:
         shared = {"latent", "information", "others", "total"}
         assert set(curves[0]) == {f"identity.{name}" for name in shared | {"swapped_identity", "perceptual"}}  # Eq. 5
         attribute = shared | {"kept_identity", "swapped_attribute"}
-        assert set(curves[23]) == {f"codes.attribute.{name}" for name in attribute}  # Eq. 8, without pictures
+        assert set(curves[23]) == {f"codes.attribute.{name}" for name in attribute}  # Eq. 8, without images
         assert set(curves[20]) == {f"codes.identity.{name}" for name in shared | {"swapped_identity"}}
         assert next(iter(pictures.values())).shape == (6 * SIZE, 5 * SIZE, 3)  # two faces and three keywords
 

@@ -59,7 +59,7 @@ def source(tmp_path):
 
 @pytest.fixture
 def derived(tmp_path):
-    """Inverted pictures in reverse order; the one of s2 was refused."""
+    """Inverted images in reverse order; the one of s2 was refused."""
     path = tmp_path / "derived.zip"
     with ArchiveWriter(path) as out:
         for number in (3, 2, 1, 0):
@@ -180,7 +180,7 @@ def test_size_of_the_pictures_is_stored(source, derived, tmp_path):
 
 @pytest.fixture
 def attempts(tmp_path):
-    """Recovered pictures of s0 and s1: the original with the right key, a gray one with each of two wrong keys."""
+    """Recovered images of s0 and s1: the original with the right key, a gray one with each of two wrong keys."""
     path = tmp_path / "attempts.zip"
     with ArchiveWriter(path) as out:
         for name in (1, 0):
@@ -193,7 +193,7 @@ def attempts(tmp_path):
 
 
 class Recovered(Metric):
-    """The mean difference between pictures and their sources."""
+    """The mean difference between images and their sources."""
 
     title, direction, unit = "recovered", "lower", "levels"
 

@@ -29,7 +29,7 @@ def test_distances_are_in_pixels_of_256_over_faces_detected_in_both():
     value = compute("box_distance", replace(measurements, size=64))["d"]
     assert value.value == pytest.approx((2 + 4) / 4 * 4)
     assert (value.over, value.of) == (1, 3)
-    with pytest.raises(ProtocolError, match="size of the pictures"):
+    with pytest.raises(ProtocolError, match="size of the images"):
         compute("box_distance", measurements)
 
 
@@ -55,7 +55,7 @@ def test_landmark_distances_of_hand_worked_regions():
 
 
 def versions(first, *others, **columns):
-    """Pictures under a first key, and the same faces under other keys as attempts."""
+    """Images under a first key, and the same faces under other keys as attempts."""
     derived = table(["a"] * len(first), on_circle(*first)).assign(source_id=[f"f{row}" for row in range(len(first))])
     tried = [derived.assign(attempt="key", number=number, **{"r.embedding": list(on_circle(*angles))})
              for number, angles in enumerate(others)]  # fmt: skip
@@ -149,7 +149,7 @@ class TestIntervals:
         return [f"person {row // each}" for row in range(pictures)]
 
     def drawn(self, seed=0):
-        """Originals and derived faces of eight people with three pictures each, in four dimensions."""
+        """Originals and derived faces of eight people with three images each, in four dimensions."""
         draw = np.random.default_rng(seed)
         original = draw.normal(size=(24, 4))
         derived = original + draw.normal(size=(24, 4))
@@ -172,7 +172,7 @@ class TestIntervals:
         few, many = np.array(["b", "a"]), np.array(["a", "b", "b", "c"])
         first, second = (people_weights(people, self.DRAWS) for people in (few, many))
         assert np.array_equal(first[:, 0], second[:, 1])
-        assert np.array_equal(second[:, 1], second[:, 2]), "all pictures of a person count together"
+        assert np.array_equal(second[:, 1], second[:, 2]), "all images of a person count together"
         assert second.mean() == pytest.approx(1.0, abs=0.1)
         assert second[:, 0].var() == pytest.approx(1.0, abs=0.3)
 
@@ -186,7 +186,7 @@ class TestIntervals:
         ],
     )
     def test_draw_is_the_value_of_the_drawn_pictures(self, metric, params):
-        """Each draw equals the metric of a set that holds each picture as often as its person was drawn."""
+        """Each draw equals the metric of a set that holds each image as often as its person was drawn."""
         measurements = self.drawn()
         value = next(iter(compute(metric, measurements, **params).values()))
         expected = [
@@ -214,7 +214,7 @@ class TestIntervals:
         assert value.draws.mean() == pytest.approx(value.value)
 
     def test_draws_of_a_frechet_distance_deviate_as_other_people_do(self):
-        """Many dimensions, where copies of pictures would make the deviation several times too large."""
+        """Many dimensions, where copies of images would make the deviation several times too large."""
         draw, weights = np.random.default_rng(4), people_weights(np.array([f"p{row // 3}" for row in range(120)]), 100)
         mixing = draw.normal(size=(60, 60)) / np.sqrt(60)
         target, distances, deviations = draw.normal(size=(300, 60)) @ mixing, [], []
@@ -255,7 +255,7 @@ class TestIntervals:
         )
 
     def test_draws_of_the_identification_rate_count_the_probes_of_a_person_together(self):
-        """Two people with two pictures each; only those of the first are found."""
+        """Two people with two images each; only those of the first are found."""
         names = ["a", "a", "b", "b"]
         measurements = evidence(table(names, on_circle(0, 2, 90, 180)), table(names, on_circle(1, 1, 1, 1)))
         value = compute("rank1_identification_rate", replace(measurements, draws=self.DRAWS))["r"]
@@ -273,7 +273,7 @@ class TestIntervals:
         assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.012)
 
     def test_more_pictures_of_the_same_people_do_not_narrow_the_interval(self):
-        """The unit is the person: pictures that agree within a person add nothing."""
+        """The unit is the person: images that agree within a person add nothing."""
         offsets = np.random.default_rng(2).normal(size=8)
         widths = []
         for each in (1, 10):

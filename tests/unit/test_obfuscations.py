@@ -92,7 +92,7 @@ def test_too_small_size_is_refused():
 
 @pytest.fixture
 def gallery(tmp_path):
-    """Four people of two pictures, each of one brightness: 0.1, 0.2, 0.3, 0.8 (and 0.01 more)."""
+    """Four people of two images, each of one brightness: 0.1, 0.2, 0.3, 0.8 (and 0.01 more)."""
     with ArchiveWriter(tmp_path / "gallery.zip") as out:
         for person, value in enumerate((0.1, 0.2, 0.3, 0.8)):
             for number in range(2):
@@ -105,7 +105,7 @@ def gallery(tmp_path):
 def test_k_same_averages_the_nearest_people_once_each(gallery):
     probe = faces(1, value=2 * 0.2 - 1)
     result = method("k_same", {"distance_size": 16}, gallery, k=3).anonymize(probe, 0)
-    # nearest picture of each of the three nearest people: 0.2, 0.11 and 0.3
+    # nearest image of each of the three nearest people: 0.2, 0.11 and 0.3
     expected = 2 * np.mean([round(255 * value) / 255 for value in (0.2, 0.11, 0.3)]) - 1
     assert result == pytest.approx(np.full_like(result, expected), abs=1e-5)
 

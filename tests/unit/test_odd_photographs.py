@@ -31,7 +31,7 @@ def exif(*tags: tuple[int, int, bytes]) -> bytes:
 
 
 def lying() -> Image.Image:
-    """A picture that lies on its side; upright it is blue above red."""
+    """An image that lies on its side; upright it is blue above red."""
     picture = Image.new("RGB", (32, 24), "blue")
     picture.paste("red", (16, 0, 32, 24))
     return picture.transpose(Image.Transpose.ROTATE_180)
@@ -54,7 +54,7 @@ def test_a_turned_photograph_with_an_odd_tag_is_read_and_upright(tmp_path, endin
     with Image.open(tmp_path / f"phone.{ending}") as picture:
         tags = dict(picture.getexif()) if odd == "negative" else {}
         assert is_upright(decoding.pixels(picture, 40.0))
-        assert not tags or dict(picture.getexif()) == tags, "the picture of a program keeps its metadata"
+        assert not tags or dict(picture.getexif()) == tags, "the image of a program keeps its metadata"
 
 
 @pytest.mark.parametrize("metadata", [
@@ -98,7 +98,7 @@ def test_a_turned_tiff_with_an_odd_tag_is_read_and_upright(tmp_path, tag):
 
 
 def with_chunk(kind: bytes, content: bytes, crc: int = 0) -> bytes:
-    """The lying picture as a PNG with one more chunk before its pixels. ``crc``: what is wrong with its checksum."""
+    """The lying image as a PNG with one more chunk before its pixels. ``crc``: what is wrong with its checksum."""
     buffer = io.BytesIO()
     lying().save(buffer, "PNG")
     chunk = struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content) ^ crc)
@@ -159,7 +159,7 @@ RAMP = np.linspace(0, 1, 32 * 24).reshape(24, 32)
 ], ids=["float", "half", "float RGB", "32 bits", "two channels of 16 bits"])  # fmt: skip
 def test_a_tiff_without_a_known_white_is_refused(tmp_path, pixels, kind):
     (tmp_path / "scan.tif").write_bytes(tiff(pixels, 2 if pixels.ndim == 3 and pixels.shape[2] == 3 else 1, kind))
-    with pytest.raises(PictureError, match=r"an image in the color mode|not a picture in a format that is read"):
+    with pytest.raises(PictureError, match=r"an image in the color mode|not an image in a format that is read"):
         read(tmp_path / "scan.tif")
 
 

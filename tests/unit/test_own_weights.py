@@ -173,7 +173,7 @@ class TestBadInput:
             ),
             (
                 {"image": {"size": 128}},
-                r"identity: 'weights:identity' was trained on pictures of 64 pixels, and those of ",
+                r"identity: 'weights:identity' was trained on images of 64 pixels, and those of ",
             ),
             ({"seeds": [0, 1]}, r"identitydp: 'weights:identitydp' was trained with seed 0, and this .* with 1"),
         ],

@@ -22,7 +22,7 @@ from paper_cells import CELLS, CONTEXT, CURVES, SKIPPED, TABLE, cell, number, re
 GRID = """
 kind: grid
 title: Figure 6
-caption: Pictures
+caption: Images
 source: Figure 6, section V
 dataset: {name: CelebA-HQ, role: celeba_hq}
 faces: 2
@@ -41,7 +41,7 @@ SWEEP = [
 
 
 def archive(folder: Path, name: str, shade: int, refused: str = "", **metadata) -> FaceArchive:
-    """Six faces of three people, every picture one gray."""
+    """Six faces of three people, every image one gray."""
     with ArchiveWriter(folder / f"{name}.zip", metadata) as writer:
         for i in range(6):
             row = {"id": f"f{i}", "source_id": f"f{i}", "identity": f"p{i // 2}", "split": "test"}
@@ -93,7 +93,7 @@ class TestCurves:
         places = curves.find_places(figure, results(SWEEP))
         assert [key[2] for _, key in places] == ["eps_800", "eps_100", "eps_6"]
         assert [x for x, _ in places] == pytest.approx([0.205, 0.905, 0.999])
-        assert curves.label_axis(figure, places, results(SWEEP)) == "Privacy budget (here by dlib_face)"
+        assert curves.label_axis(figure, places, results(SWEEP)) == "Privacy budget (measured here by dlib_face)"
 
     @pytest.mark.parametrize("axis", ["axis: Privacy budget", "fact: epsilon\nx: {metric: psr}\naxis: Privacy budget"])
     def test_curves_have_one_x_axis(self, tmp_path, axis):
@@ -107,7 +107,7 @@ class TestCurves:
         measured = {azure: [run.measure(key, azure)], absent: [run.measure(key, absent)]}
         assert curves.describe_counts(measured) == "Each point is over 20 faces. "
         measured[absent] = [replace(measured[azure][0], of=96)]
-        assert curves.describe_counts(measured) == "Pictures behind a point: 20 (Azure), 96 (absent). "
+        assert curves.describe_counts(measured) == "Number of images behind each point: 20 (Azure), 96 (absent). "
         assert curves.describe_counts({azure: []}) == "Nothing was measured. "
 
     def test_a_printed_threshold_is_a_line_at_its_height(self, tmp_path):
@@ -197,7 +197,10 @@ class TestTradeoffs:
         assert reasons == {"Silent": "not a number", "Other": "other is not built yet"}
         for cells in (ATTACKED, []):
             tradeoffs.draw(figure, results(cells), [])
-        left_out = "2 of 6 are left out, without both numbers: Silent (not a number); Other (other is not built yet)."
+        left_out = (
+            "2 of 6 methods are left out, because one of the two numbers is missing: Silent (not a number); "
+            "Other (other is not built yet)."
+        )
         assert left_out in read_notes(drawings[0])
         assert "Nothing was measured." in read_notes(drawings[1])
 

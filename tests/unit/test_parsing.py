@@ -76,14 +76,14 @@ def test_mirroring_swaps_sides_and_twice_restores_the_masks():
 
 
 def still(mirrored, count=1):
-    """Views that mirror the pictures, or change nothing."""
+    """Views that mirror the images, or change nothing."""
     place = torch.eye(2, 3).repeat(count, 1, 1)
     return Views(torch.tensor([mirrored] * count), place, torch.ones(count, 1, 1, 1), torch.zeros(count, 1, 1, 1))
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Six drawn faces of 64 pixels: pictures, masks, landmarks."""
+    """Six drawn faces of 64 pixels: images, masks, landmarks."""
     cls = discovery.load("faces", "synthetic_hq")
     block = {
         "identities": {"train": 3, "validation": 0, "test": 0},
@@ -106,7 +106,7 @@ def test_mirrored_drawn_face_has_its_left_on_the_left(drawn):
 
 
 def test_views_move_the_mask_as_they_move_the_picture(drawn):
-    """A picture that shows its own mask still shows it in every view."""
+    """An image that shows its own mask still shows it in every view."""
     masks = torch.from_numpy(np.stack([record.mask for record in drawn]))
     nose = masks == CLASSES.index("nose")
     pictures = (255 * nose[..., None].expand(-1, -1, -1, 3)).to(torch.uint8)
@@ -158,7 +158,7 @@ def test_agreement_of_hand_worked_masks():
 
 @pytest.fixture
 def job(tmp_path):
-    """To learn from twelve pictures, each of one bright disc on a dark background; the label of the disc is skin."""
+    """To learn from twelve images, each of one bright disc on a dark background; the label of the disc is skin."""
     pictures, masks = kit.discs()
     kit.archive(tmp_path / "faces.zip", pictures, masks=masks)
     return partial(kit.job, tmp_path)

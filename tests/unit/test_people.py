@@ -30,7 +30,7 @@ def parameters(request, root):
 
 @pytest.fixture(scope="module")
 def celeba(tmp_path_factory):
-    """CelebA and CelebA-HQ without real pictures: three of each person, a tenth validation and a tenth test."""
+    """CelebA and CelebA-HQ without real images: three of each person, a tenth validation and a tenth test."""
     folder, blank = tmp_path_factory.mktemp("celeba"), np.zeros((8, 8, 3), np.uint8)
     who = [number // 3 for number in range(2 * PICTURES)]
     parts = [{8: 1, 9: 2}.get(person % 10, 0) for person in who]
@@ -40,7 +40,7 @@ def celeba(tmp_path_factory):
 
 
 def rows_of(dataset, seed):
-    """(identity, split) of each face of a dataset, without a picture."""
+    """(identity, split) of each face of a dataset, without an image."""
     if isinstance(dataset, RenderedDataset):
         return [(f"{job[0]}-{job[1]}-{job[2]:04d}", job[1]) for job in dataset._jobs(64, seed)]
     assert isinstance(dataset, PublishedDataset)
@@ -109,7 +109,7 @@ def test_shares_that_would_overlap_are_refused():
 
 
 class Strangers(Dataset):
-    """Forty train pictures of unknown people, and one test picture."""
+    """Forty train images of unknown people, and one test image."""
 
     def records(self, size, seed, workers):
         for number in range(41):

@@ -38,7 +38,7 @@ STEPS = {"steps": 4, "learning_rate": 0.1, "pixels": 1.0, "coarse": 0.5, "percep
 
 @pytest.fixture(scope="module")
 def generator():
-    """The generator of photographs with a head of random numbers: pictures are colored noise, and quick to make."""
+    """The generator of photographs with a head of random numbers: images are colored noise, and quick to make."""
     torch.manual_seed(0)
     made = random_face.build_without_head()
     for weight in made.head.parameters():

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def root(tmp_path) -> Path:
-    """A repository with a scale `photo` whose one difference is the size of its pictures."""
+    """A repository with a scale `photo` whose one difference is the size of its images."""
     made = repository(tmp_path)
     (made / "scales" / "photo.yaml").write_text("image: {size: 32}\n")
     return made
@@ -48,11 +48,11 @@ class TestTheDefault:
         assert anonymize(root, pictures, tmp_path / "out") == 0
         (row,) = report(tmp_path / "out").values()
         assert row["maker"].startswith("gaussian_noise/strong photo ")
-        assert "uses the networks of scale photo and writes pictures of 32 x 32 pixels." in capsys.readouterr().err
+        assert "uses the networks of scale photo and writes images of 32 x 32 pixels." in capsys.readouterr().err
 
     def test_a_named_scale_is_taken(self, root, pictures, tmp_path, capsys):
         assert anonymize(root, pictures, tmp_path / "out", "--scale", "mini") == 0
-        assert "of scale mini and writes pictures of 64 x 64 pixels.\n" in capsys.readouterr().err
+        assert "of scale mini and writes images of 64 x 64 pixels.\n" in capsys.readouterr().err
 
     @pytest.mark.parametrize("package", ["", "Run `make photo`."])
     def test_without_them_the_scale_of_params_is_taken_and_what_is_missing_is_named(self, root, monkeypatch, package):
@@ -99,7 +99,7 @@ class TestTerms:
         monkeypatch.setattr(Folder, "terms", "research, non-commercial")
         parameters = loading.load(root)
         assert parameters.terms == "research, non-commercial"
-        assert parameters.caution == "Networks of a test. Its pictures and networks: research, non-commercial."
+        assert parameters.caution == "Networks of a test. Its images and networks: research, non-commercial."
         assert parameters.slice(("caution",)) == {"caution": parameters.caution}
         assert anonymize(root, pictures, tmp_path / "out", "--scale", "mini") == 0
         assert "research, non-commercial" in " ".join(capsys.readouterr().err.split())

@@ -170,18 +170,18 @@ class TestOnePhotograph:
             "from command_line import make_original_keyed\n"
             "from masquerade.pipeline import inspection, release\n"
             "make_original_keyed(pytest.MonkeyPatch())\n"
-            "root, call, pictures, output = sys.argv[1:]\n"
+            "root, call, images, output = sys.argv[1:]\n"
             "method = masquerade.load('original', root=root)\n"
             "def end(*given): os.kill(os.getpid(), 9)\n"
             "if call == 'recovery':\n"
-            "    hidden = method.anonymize(pictures + '/one.png', key='correct horse').image\n"
+            "    hidden = method.anonymize(images + '/one.png', key='correct horse').image\n"
             "    write = release.write_face\n"
             "    release.write_face = lambda *given: (write(*given), end())\n"
             "    method.recover(hidden, key='correct horse')\n"
             "inspection.Inspector.search = end\n"
             "if call == 'one':\n"
-            "    method.anonymize(Image.open(pictures + '/one.png'), key='correct horse')\n"
-            "method.anonymize_folder(pictures, output, key='correct horse')\n"
+            "    method.anonymize(Image.open(images + '/one.png'), key='correct horse')\n"
+            "method.anonymize_folder(images, output, key='correct horse')\n"
         )
         process = subprocess.run(
             [sys.executable, "-c", code, root, call, pictures, tmp_path / "out"], cwd=scratch, check=False,
@@ -195,7 +195,7 @@ class TestOnePhotograph:
         result = noise.anonymize(portrait())
         result.save(tmp_path / "one.png")
         assert (tmp_path / "one.png").read_bytes() == result.content
-        with pytest.raises(masquerade.MasqueradeError, match=r"the picture is a PNG file. Name it .png"):
+        with pytest.raises(masquerade.MasqueradeError, match=r"the image is a PNG file. Name it .png"):
             result.save(tmp_path / "one.jpg")
 
 
@@ -237,7 +237,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("picture", "message"), [
         ("nowhere.jpg", "nowhere.jpg is no file"), ("x" * 5000, "File name too long"),
-        (None, "not a picture but of type NoneType"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
+        (None, "not an image but of type NoneType"), (np.zeros((9, 9, 3)), r"this one is float64 \(9, 9, 3\)"),
         (Image.new("F", (9, 9)), "an image in the color mode F"),
         (np.zeros((1, 40_000, 3), np.uint8), "a side longer than"),
     ])  # fmt: skip
@@ -250,7 +250,7 @@ class TestRefusals:
             noise.anonymize(portrait(), faces="both")
 
     def test_large_pictures_need_a_method_that_has_them(self, noise):
-        with pytest.raises(masquerade.ParameterError, match="has no pictures of 1024 pixels"):
+        with pytest.raises(masquerade.ParameterError, match="has no images of 1024 pixels"):
             noise.anonymize(portrait(), large=True)
 
 
@@ -352,7 +352,7 @@ class TestLoad:
     def test_what_a_person_should_read_is_said_and_logged(self, root, caplog):
         said = []
         loaded = masquerade.load("gaussian_noise", root=root, options=masquerade.LoadOptions(say=said.append))
-        assert "writes pictures of 64 x 64 pixels" in said[0]
+        assert "writes images of 64 x 64 pixels" in said[0]
         assert said[1] == "Scale mini: Networks of a test."
         assert loaded.caution == "Networks of a test."
         assert repr(loaded) == "<Anonymizer gaussian_noise/strong mini ->"

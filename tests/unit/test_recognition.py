@@ -129,7 +129,7 @@ def test_parts_of_the_identities_are_disjoint_and_complete():
 
 @pytest.fixture
 def archive(tmp_path):
-    """Eight people of four pictures: a color each, with noise."""
+    """Eight people of four images: a color each, with noise."""
     draw = np.random.default_rng(0)
     colors = draw.integers(40, 216, (8, 1, 1, 1, 3)) + draw.normal(0, 12, (8, 4, 32, 32, 3))
     rows = [{"identity": f"p{number // 4}"} for number in range(32)]
@@ -156,7 +156,7 @@ def test_training_curves_and_quality_have_the_figures_of_verification(archive, t
 
 
 def test_two_judges_of_one_architecture_do_not_start_from_the_same_weights(archive, tmp_path, monkeypatch):
-    """Settings, pictures and seed are equal; only the name of the backbone differs."""
+    """Settings, images and seed are equal; only the name of the backbone differs."""
     from masquerade.training import loop
 
     starts = {}

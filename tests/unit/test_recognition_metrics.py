@@ -47,20 +47,20 @@ def test_rate_that_the_pairs_cannot_resolve_has_a_note():
 
 
 def test_true_acceptance_of_hand_worked_pairs():
-    """Four people, two folds, two pictures each; impostors of the other fold are 90 degrees and more apart."""
+    """Four people, two folds, two images each; impostors of the other fold are 90 degrees and more apart."""
     names = ["a", "a", "b", "b", "c", "c", "d", "d"]
     original = table(names, on_circle(0, 5, 0, 5, 120, 125, 120, 125))
     derived = table(names, on_circle(0, 10, 0, 170, 120, 130, 120, 300))
     measurements = evidence(original, derived)
     value = compute("true_acceptance_rate", measurements, far=0.3, folds=2, most_pictures=100)["r"]
-    # fold 0 holds a and c, whose second pictures are near; fold 1 holds b and d, whose second pictures are far
+    # fold 0 holds a and c, whose second images are near; fold 1 holds b and d, whose second images are far
     assert value.value == 0.5
     assert value.spread == 0.5
     assert (value.over, value.of) == (4, 4)
 
 
 def test_true_acceptance_on_published_pairs_by_hand():
-    """Two folds of one genuine and one impostor pair each; a pair without its second picture does not count."""
+    """Two folds of one genuine and one impostor pair each; a pair without its second image does not count."""
     names = ["a", "a", "b", "c", "c", "d"]
     columns = {"fold": [1, 1, 1, 2, 2, 2], "pairs": [["f1", "f2"], [], [], ["f4", "f5", "gone"], [], []]}
     original = table(names, on_circle(0, 5, 60, 120, 125, 150), **columns)
@@ -86,12 +86,12 @@ def test_protected_and_re_identified_faces_add_up_at_the_threshold_of_other_peop
 
 
 def test_rank1_leaves_out_the_source_of_each_face():
-    """a's face equals its source, and b's picture is the nearest other one; b's second face is nearest to b."""
+    """a's face equals its source, and b's image is the nearest other one; b's second face is nearest to b."""
     names = ["a", "a", "b", "b", "c"]
     original = table(names, on_circle(0, 90, 10, 30, 200))
     derived = table(names, on_circle(0, 91, 12, 28, 90))
     value = compute("rank1_identification_rate", evidence(original, derived))["r"]
-    # 0 -> b at 10; 91 -> b at 30 (its own at 90 is left out); 12 -> a at 0; 28 -> b at 10. c has one picture.
+    # 0 -> b at 10; 91 -> b at 30 (its own at 90 is left out); 12 -> a at 0; 28 -> b at 10. c has one image.
     assert value.value == 0.25
     assert (value.over, value.of) == (4, 4)
     assert value.note == "chance 0.250, nearest of 5 originals without its own"
@@ -100,11 +100,11 @@ def test_rank1_leaves_out_the_source_of_each_face():
 def test_rank1_leaves_out_refused_faces_and_people_without_another_picture():
     names = ["a", "a", "b", "b"]
     original = table(names, on_circle(0, 1, 90, 91))
-    original.at[3, "r.embedding"] = np.array([np.nan, np.nan])  # b's other picture shows no face
+    original.at[3, "r.embedding"] = np.array([np.nan, np.nan])  # b's other image shows no face
     derived = table(names, on_circle(2, 2, 90, 91))
     derived.at[0, "r.embedding"] = np.array([np.nan, np.nan])
     value = compute("rank1_identification_rate", evidence(original, derived))["r"]
-    # left: a's second picture (nearest 0: a) and b's second picture (nearest 90: b); b's first has no other picture
+    # left: a's second image (nearest 0: a) and b's second image (nearest 90: b); b's first has no other image
     assert (value.value, value.over, value.of) == (1.0, 2, 4)
 
 
@@ -130,7 +130,7 @@ def test_faces_of_nobody_with_two_pictures_have_a_note_instead_of_a_rate(metric,
     faces = table(list(names), on_circle(*range(0, 90 * len(names), 90)))
     value = compute(metric, evidence(faces, faces), **knobs)["r"]
     assert math.isnan(value.value)
-    assert (value.of, value.note) == (0, "nobody has two pictures")
+    assert (value.of, value.note) == (0, "nobody has two images")
 
 
 def test_faces_without_identity_are_in_no_pair():

@@ -30,7 +30,7 @@ def for_photographs(name="identity"):
 
 @pytest.fixture
 def archive(tmp_path):
-    """Eight people of four pictures of 64 pixels: a color each, with noise."""
+    """Eight people of four images of 64 pixels: a color each, with noise."""
     draw = np.random.default_rng(0)
     colors = draw.integers(40, 216, (8, 1, 1, 1, 3)) + draw.normal(0, 12, (8, 4, 64, 64, 3))
     rows = [{"identity": f"p{number // 4}"} for number in range(32)]
@@ -54,7 +54,7 @@ def test_network_starts_as_imagenets_network_for_pictures_in_its_own_range(trunk
     with torch.inference_mode():
         expected = stem(((pictures + 1) / 2 - mean) / std)
         given = network.eval().blocks[0](pictures)
-    # only the edge differs, where the picture is padded
+    # only the edge differs, where the image is padded
     torch.testing.assert_close(given[..., 1:-1, 1:-1], expected[..., 1:-1, 1:-1], atol=1e-4, rtol=1e-4)
 
 
@@ -91,7 +91,7 @@ def test_views_depend_on_the_draw_alone_and_lie_in_the_range_of_pictures():
 
 
 def test_two_pictures_of_a_person_meet_in_a_step_and_the_person_is_drawn_once(monkeypatch):
-    """Pictures of one brightness a person: the batch has every brightness twice, in both halves in the same order."""
+    """Images of one brightness a person: the batch has every brightness twice, in both halves in the same order."""
     seen = []
 
     class Network(torch.nn.Module):

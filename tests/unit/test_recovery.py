@@ -103,7 +103,7 @@ def test_only_the_right_key_recovers_the_pictures(originals, anonymized, method,
         [int(method.capabilities.keys.experiment(3, *purpose, face)) for face in anonymized.index["id"]]
         for purpose in ((), ("wrong", 0), ("wrong", 1))
     )
-    assert len(set(right)) > 1, "every picture has a key of its own"
+    assert len(set(right)) > 1, "every image has a key of its own"
     for number, keys in enumerate(wrong):
         off = 10 * (np.array(right) - keys)[:, None, None, None]
         assert np.array_equal(pictures(archive, "wrong", number), (expected.astype(int) + off) % 256)

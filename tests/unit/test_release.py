@@ -130,7 +130,7 @@ class TestFurtherResults:
         assert numbers == [1, 2]
 
 
-STRANGER = np.full((64, 64, 3), 90, np.uint8)  # a flat picture
+STRANGER = np.full((64, 64, 3), 90, np.uint8)  # a flat image
 
 
 def astronaut(size: int) -> np.ndarray:
@@ -281,11 +281,11 @@ class TestRecovery:
             assert float(found["distance"]) == 0
 
     def test_the_scale_and_the_variant_that_anonymized_are_taken_again(self, root, hidden, tmp_path, key, capsys):
-        """From the picture, also if the default of the repository is another one by now."""
+        """From the image, also if the default of the repository is another one by now."""
         (root / "scales" / "other.yaml").write_text("image: {size: 32}\n")
         (root / "params.yaml").write_text((root / "params.yaml").read_text().replace("scale: mini", "scale: other"))
         assert recover(root, hidden, tmp_path / "back", *key) == 0
-        assert "original uses the networks of scale mini and writes pictures of 64 x 64" in capsys.readouterr().err
+        assert "original uses the networks of scale mini and writes images of 64 x 64" in capsys.readouterr().err
 
     def test_equal_photographs_differ_under_one_key_unless_the_user_declines_salts(self, root, pictures, tmp_path, key):
         (pictures / "two.jpg").write_bytes((pictures / "one.jpg").read_bytes())
@@ -302,7 +302,7 @@ class TestRecovery:
 
 
 class TestLargePictures:
-    """`original` with noise, and four times as large a picture of it, as a generator of two sizes has."""
+    """`original` with noise, and four times as large an image of it, as a generator of two sizes has."""
 
     @pytest.fixture(autouse=True)
     def two_sizes(self, monkeypatch):

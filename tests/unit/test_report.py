@@ -187,7 +187,7 @@ class TestBoards:
                 assert (sheet[:, 16:32, 3] == 0).all(), "something is drawn in the gap"
                 opaque = sheet[sheet[..., 3] > 0]
                 assert len(opaque)
-                assert (opaque[:, 0] < 60).all(), "an original stands in the place of its picture"
+                assert (opaque[:, 0] < 60).all(), "an original stands in the place of its image"
 
     def test_set_without_pictures_has_only_gaps(self, files, tmp_path):
         empty = archive(tmp_path / "synthetic_hq/k_same/k_5/0.zip", dict.fromkeys(faces(0)), method="k_same")
@@ -287,7 +287,7 @@ class TestPage:
     def test_caution_and_counts_stand_at_the_top(self, rendered):
         top = rendered().split('id="claims"')[0]
         assert "Numbers mean nothing." in top
-        assert "Numbers of tables measured 10 of 15" in read_words(top)
+        assert "Measured numbers in tables 10 of 15" in read_words(top)
         assert "Read this first" not in rendered(replace(CONTEXT, caution=""))
 
     def test_a_stand_in_is_marked_in_the_index_in_headings_and_images(self, rendered):
@@ -394,10 +394,11 @@ class TestComparison:
             (entry(2.0, 2.0, "higher"), Order(0, 0, 1), "Here 2.00, the same as printed at these digits. Higher is "
              "better. Comparisons with the other rows: 1 undecided."),
             (entry(2.0, None), Order(), "No number here: refused. The paper prints 2.0."),
-            (entry(None, 1.0), Order(), "Measured here alone: the paper prints no such number. Lower is better."),
+            (entry(None, 1.0), Order(), "This was measured only here: the paper prints no such number. Lower is "
+             "better."),
             (entry(1.0, 1.0, judge=FACENET), Order(2, 0), "Here 1.00, the same as printed at these digits. Lower is "
-             "better. Comparisons with the other rows: 2 as in the paper. recognizer_a judges in the place of "
-             "FaceNet."),
+             "better. Comparisons with the other rows: 2 as in the paper. The evaluator is recognizer_a, in the place "
+             "of FaceNet."),
         ],
     )  # fmt: skip
     def test_sentence_states_difference_and_order(self, place, order, words):

@@ -153,17 +153,17 @@ def test_published_identity_losses_are_those_worked_by_hand():
 def test_published_pixel_loss_is_the_sum_over_the_five_pictures():
     target = torch.zeros(2, 3, 4, 4)
     five = torch.stack([torch.full_like(target, value) for value in (0.1, -0.2, 0.3, -0.4, 0.5)])
-    five[0, 1] = 0.3  # of the first picture of a pair: mean of 0.1 and 0.3
+    five[0, 1] = 0.3  # of the first image of a pair: mean of 0.1 and 0.3
     assert training.pixel_loss(five, target).item() == pytest.approx(0.2 + 0.2 + 0.3 + 0.4 + 0.5)
 
 
 def flat_distance(made, target):
-    """In place of LPIPS: the largest difference of each picture, (N, 1, 1, 1)."""
+    """In place of LPIPS: the largest difference of each image, (N, 1, 1, 1)."""
     return (made - target).abs().amax(dim=(1, 2, 3), keepdim=True)
 
 
 def test_update_as_published_compares_five_pictures_with_the_inverted_one(folder, monkeypatch):
-    """The terms of one update, computed again from the pictures that the generator drew."""
+    """The terms of one update, computed again from the images that the generator drew."""
     monkeypatch.setattr(training, "load_loss", lambda device, knob, trunk: {"vgg": flat_distance}[trunk])
     drawn, curves = [], {}
     draw = LatentSpace(backbones(folder)).generator.synthesize

@@ -121,7 +121,7 @@ def test_initial_weights_have_the_given_deviation_and_gain():
 
 
 def test_word_losses_are_two_cross_entropies():
-    """One picture, two words that half of the captions hold, cosines of 1 and 0 at scale 2, a read-out of 0."""
+    """One image, two words that half of the captions hold, cosines of 1 and 0 at scale 2, a read-out of 0."""
     losses = trains.WordLosses(torch.tensor([0.5, 0.5]), numbers=4)
     losses.log_scale.data.fill_(math.log(2.0))
     loss = losses(
@@ -217,7 +217,7 @@ def test_rare_attributes_are_left_out():
 
 @pytest.fixture
 def archive(tmp_path):
-    """Red pictures with captions of men, blue pictures with captions of women."""
+    """Red images with captions of men, blue images with captions of women."""
     draw, pictures, rows = np.random.default_rng(0), [], []
     for number in range(40):
         red = number % 2 == 0
@@ -252,7 +252,7 @@ def test_faces_without_captions_are_judged_without_retrieval_unless_it_has_a_flo
 
 def test_faces_without_captions_are_refused(tmp_path):
     kit.archive(tmp_path / "faces.zip", kit.noise(4))
-    with pytest.raises(ArchiveError, match="needs a caption of every picture"):
+    with pytest.raises(ArchiveError, match="needs a caption of every image"):
         backbone().train(kit.job(tmp_path))
 
 

@@ -23,7 +23,7 @@ what, name = sys.argv[1:]
 print(what, name, file=sys.stderr)
 open("ran", "a").write(name + "\\n")
 if what == "refuse":
-    sys.exit("toy: the picture is green. Paint it blue.")
+    sys.exit("toy: the image is green. Paint it blue.")
 if what == "crash":
     os.abort()
 if what == "kill":  # the whole submission, as a time limit or a lack of memory does
@@ -104,7 +104,7 @@ def test_an_error_is_reported_by_its_own_job_and_spoils_no_other(start):
     ended = ends(start("write", "a"), start("refuse", "b"), start("crash", "c"), start("write", "d"))
     assert submissions() == 1
     assert [status for status, _ in ended] == [0, 1, 1, 0]
-    assert "inference toy failed as job 1: toy: the picture is green. Paint it blue. Its log is logs/" in ended[1][1]
+    assert "inference toy failed as job 1: toy: the image is green. Paint it blue. Its log is logs/" in ended[1][1]
     assert "inference toy failed as job 1: signal 6 ended it. Its log is logs/" in ended[2][1]
     assert Path("a").is_file()
     assert Path("d").is_file()

@@ -1,4 +1,4 @@
-"""A batch that is stopped leaves no original, no picture without its row, and goes on where it was."""
+"""A batch that is stopped leaves no original, no image without its row, and goes on where it was."""
 
 import errno
 import hashlib
@@ -35,7 +35,7 @@ def pictures(tmp_path: Path) -> Path:
 
 
 def named(output: Path) -> set[str]:
-    """The pictures that the report names, and itself."""
+    """The images that the report names, and itself."""
     rows = report(output).values()
     return {"report.csv"} | {row[column] for row in rows for column in ("output", "photograph") if row.get(column)}
 
@@ -273,7 +273,7 @@ def test_a_full_disk_of_the_results_is_named(root, pictures, tmp_path, monkeypat
     assert anonymize(root, pictures, output) == 1
     assert f"The disk of {output} is full." in capsys.readouterr().err
     assert written(output) == named(output)
-    assert len(named(output)) == 2, "the second part has one picture, which is taken back"
+    assert len(named(output)) == 2, "the second part has one image, which is taken back"
 
 
 def test_a_full_disk_of_the_report_is_named(root, pictures, tmp_path, monkeypatch, capsys):
@@ -287,7 +287,7 @@ def test_a_full_disk_of_the_report_is_named(root, pictures, tmp_path, monkeypatc
 def test_a_process_that_was_killed_leaves_no_picture_without_its_row_and_the_next_one_goes_on(
     root, pictures, tmp_path, monkeypatch
 ):
-    """Killed between the rows and the pictures: the pictures are in a hidden folder."""
+    """Killed between the rows and the images: the images are in a hidden folder."""
     output = tmp_path / "out"
     with monkeypatch.context() as killed:
         killed.setattr(batches, "move_to_place", lambda *given: sys.exit(9))

@@ -44,7 +44,7 @@ def low_pass(x):
 
 
 def straightforward(state, codes, size):
-    """Karras et al. 2020, Eq. 1 and 3, one picture and one layer at a time, weights modulated explicitly."""
+    """Karras et al. 2020, Eq. 1 and 3, one image and one layer at a time, weights modulated explicitly."""
 
     def linear(name, w):
         weight = state[f"{name}.weight"]
@@ -57,7 +57,7 @@ def straightforward(state, codes, size):
         weight = weight * linear(f"{name}.modulation", w)[None, :, None, None]  # Eq. 1
         if demodulate:
             weight = weight / (weight.square().sum((1, 2, 3), keepdim=True) + 1e-8).sqrt()  # Eq. 3
-        if up:  # a true convolution of the picture with zeros between its pixels, then the filter
+        if up:  # a true convolution of the image with zeros between its pixels, then the filter
             x = enlarged_with_zeros(x, 2, 1)
             x = functional.conv2d(x[None], weight.flip(-2, -1))[0]
             return low_pass(functional.pad(x, (1, 1, 1, 1)))
@@ -90,7 +90,7 @@ def test_batch_of_codes_gives_what_the_equations_give_one_by_one(generator):
 
 
 def with_own_weights(conv, x, code):
-    """Karras et al. 2020, Eq. 1 and 3, as published: the weights of each picture, and a convolution in groups."""
+    """Karras et al. 2020, Eq. 1 and 3, as published: the weights of each image, and a convolution in groups."""
     count, (_, outputs, inputs, side, _) = len(x), conv.weight.shape
     weight = conv.weight * conv.scale * conv.modulation(code).view(count, 1, inputs, 1, 1)
     if conv.demodulate:
@@ -212,7 +212,7 @@ def test_discriminator_scores_each_picture_and_uses_the_deviation_in_its_group()
 
 
 def test_path_length_is_that_of_the_jacobian(generator):
-    """If the picture is linear in the code, ||J^T y|| has a known value."""
+    """If the image is linear in the code, ||J^T y|| has a known value."""
 
     class Linear(torch.nn.Module):
         def synthesize(self, codes, noise):
@@ -328,7 +328,7 @@ def test_nothing_in_the_projection_learns_and_no_seed_changes_it(projection):
     assert all(torch.equal(a, b) for a, b in zip(found, again, strict=True))
     sum(part.sum() for part in found).backward()
     assert images.grad is not None
-    assert images.grad.abs().sum() > 0, "the gradient reaches the pictures"
+    assert images.grad.abs().sum() > 0, "the gradient reaches the images"
 
 
 def test_every_layer_of_the_heads_has_norm_one():

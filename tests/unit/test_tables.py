@@ -102,7 +102,7 @@ class TestTables:
             ("Other: *other is not built yet*", ["0.1 / –", "9 / –", "–"]),
             ("Original †", ["– / 1.00", "– / 0.0", "0.000 ± 0.100"]),
         ]
-        assert "[a] fewer than 2 pictures." in text
+        assert "[a] fewer than 2 images." in text
         assert "other is not built yet" in documents.latex(result)
         assert result.csv().count("other is not built yet") == 3
 
@@ -122,7 +122,7 @@ class TestTables:
             ({"mtcnn": number(1.0)}, "psr has no value by dlib_face for this method"),
             ({}, "psr was not measured here"),
             (None, "psr was not computed at this scale"),
-            ({"dlib_face": number(float("inf"), note="identical pictures")}, "identical pictures"),
+            ({"dlib_face": number(float("inf"), note="identical images")}, "identical images"),
         ],
     )
     def test_a_missing_number_has_its_reason(self, table, psr, reason):
@@ -141,7 +141,7 @@ class TestTables:
     def test_stand_ins_scale_and_caution_are_stated(self, result):
         text = documents.markdown(result)
         assert "FID / FD ↓<br>`mobilenet`" in text
-        for words in ("Scale `tiny`. Numbers mean nothing.", "`synthetic_hq` stands in the place of CelebA-HQ",
+        for words in ("Scale `tiny`. Numbers mean nothing.", "`synthetic_hq` takes the place of CelebA-HQ",
                       "Azure Face", "sensitivity = 27.5 to 29.5", "commit abc1234", "Seeds 0, 1, 2"):  # fmt: skip
             assert words in text
 
@@ -162,7 +162,7 @@ class TestTables:
         assert float(ours["difference"]) == entry.measured.value - 0.908
         assert (ours["printed"], ours["printed_spread"], ours["judge"]) == ("0.908 ± 0.010", "0.01", "dlib_face")
         blur = next(record for record in records if record["row"] == "Blur_1" and record["column"] == "FID")
-        assert (blur["measured"], blur["difference"], blur["reason"]) == ("", "", "fewer than 2 pictures")
+        assert (blur["measured"], blur["difference"], blur["reason"]) == ("", "", "fewer than 2 images")
 
     def test_no_title_of_a_row_is_a_formula_in_a_spreadsheet(self, result):
         line = replace(result.lines[0], row=result.lines[0].row.model_copy(update={"title": "=1+1"}))
@@ -199,10 +199,15 @@ class TestTables:
 def test_judge_that_trained_a_method_is_named(monkeypatch, root):
     table = reference.load(root / "reference/identitydp/table1.yaml")
     judges = ["recognizer_a", "dlib_face"]
-    assert cautions.list_judges_in_training(table, judges, []) == "No judge of this table was seen in training."
+    assert (
+        cautions.list_judges_in_training(table, judges, [])
+        == "No evaluator of this table took part in the training of a method."
+    )
     monkeypatch.setattr(discovery.load("judges", "recognizer_a"), "needs", ("identity",))
     sentence = cautions.list_judges_in_training(table, judges, [])
-    assert sentence.startswith("Judges seen in training: `recognizer_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)")
+    assert sentence.startswith(
+        "Evaluators that took part in the training of a method: `recognizer_a` by Fawkes, Ours(ε=0.57), Ours(ε=6)"
+    )
     assert cautions.list_judges_in_training(table, [], []) == ""
 
 
@@ -215,10 +220,10 @@ class TestEvasion:
         result = tables.build(reference.load(written(tmp_path, self.POISONING)), results())
         text, printed = documents.markdown(result), documents.latex(result)
         assert "Noise(σ=9) (evasion): *it has no metrics*" in rows_of(text)
-        assert "- Noise(σ=9): evasion. The method is made for images that a recognizer enrols" in text
+        assert "- Noise(σ=9): these numbers measure evasion" in text
         assert text.count("evasion") == 2
         assert r"Noise($\sigma$=9) (evasion)" in printed
-        assert r"Noise($\sigma$=9): evasion. The method is made" in printed
+        assert r"Noise($\sigma$=9): these numbers measure evasion" in printed
 
     def test_other_methods_and_tables_of_what_the_methods_are_made_for_have_no_mark(self, tmp_path, result):
         poisoning = self.POISONING
@@ -344,7 +349,7 @@ class TestWideTables:
         text = documents.markdown(tables.build(table, results(WIDE_CELLS, WIDE_SKIPPED, WIDE_CONTEXT)))
         assert table.ours
         assert "†" not in text
-        assert "no paper has such a table" in text
+        assert "no paper has this table" in text
 
 
 QUALITY = {
@@ -377,7 +382,7 @@ def test_figures_of_a_card_and_adopted_methods_are_named():
     published |= {"ifadit.published_ablations": {"without_img": "weights:ifadit.without_img"}}
     params = Slice({**MINI.values, **{f"methods.{key}": value for key, value in published.items()}})
     page = backbones_table.markdown([quality], params, "abc")
-    assert "those of the cards: scale evening measured them" in page
+    assert "those of their model cards: scale evening measured them" in page
     assert "not trained here: `riddle` (`weights:riddle`), `ifadit/without_img` (`weights:ifadit.without_img`)." in page
     assert "adopted" not in backbones_table.markdown([QUALITY], MINI, "abc")
 

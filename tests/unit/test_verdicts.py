@@ -239,10 +239,10 @@ class TestPage:
         assert "|`cao21`|1|1|0|0|" in counts
         assert "|all|4|2|1|1|" in counts
         assert "> Scale `tiny`. Numbers mean nothing." in page
-        assert "`synthetic_hq` stands in the place of CelebA-HQ" in page
+        assert "`synthetic_hq` takes the place of CelebA-HQ" in page
         assert "Azure Face" in page
         assert "`dlib_face`" in page
-        assert "No judge of this page was seen in training." in page
+        assert "No evaluator of this page took part in the training of a method." in page
 
     def test_a_row_shows_both_sides_with_denominators_and_the_margin_with_its_interval(self, judged):
         rows = [re.sub(r" +", " ", line) for line in claims_page.markdown(judged, ONE).splitlines()]
@@ -261,7 +261,7 @@ class TestPage:
         assert "evasion" not in claims_page.markdown(judged, ONE)
         tree = declared(tmp_path, {"name": "poisons", "than": [side("default", "fawkes")]})
         text = claims_page.markdown(verdicts.judge(tree, Results([cell("a", 0.9)], {}, ONE)), ONE)
-        assert "- fawkes: evasion. The method is made for images that a recognizer enrols" in text
+        assert "- fawkes: these numbers measure evasion" in text
 
     def test_the_page_marks_every_compared_stand_in_and_says_what_runs(self, judged):
         plain = claims_page.markdown(judged, ONE)

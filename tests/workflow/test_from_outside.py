@@ -137,7 +137,7 @@ def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(b
         "--dataset",
         "synthetic_hq",
     )
-    assert f"- {originals[0].stem}: no picture" in built.run(*command, "--source", SOURCE, fails=True)
+    assert f"- {originals[0].stem}: no image" in built.run(*command, "--source", SOURCE, fails=True)
     built.run(*command, "--source", SOURCE, "--partial")
     expected = {f"{step}-synthetic_hq-deepprivacy_official-default-0" for step in ("imported", "measure", "evaluate")}
     out_of_date = built.out_of_date()

@@ -48,7 +48,7 @@ def encodings(secret: bytes) -> dict[str, bytes]:
 
 
 def contents(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, and the unpacked contents of archives, tables, databases and pictures."""
+    """The bytes of a file, and the unpacked contents of archives, tables, databases and images."""
     data = path.read_bytes()
     yield data
     if path.suffix == ".zip":

@@ -1,4 +1,4 @@
-"""Anonymize the pictures that attackers who know the method make for themselves."""
+"""Anonymize the images that attackers who know the method make for themselves."""
 
 from masquerade.pipeline import program
 

@@ -1,4 +1,4 @@
-"""Anonymize the pictures of the methods' people from which a classifier of attributes learns."""
+"""Anonymize the images of the methods' people from which a classifier of attributes learns."""
 
 from masquerade.pipeline import program
 

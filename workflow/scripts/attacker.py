@@ -1,4 +1,4 @@
-"""Train one attacker who knows the method, on the pictures of its own people."""
+"""Train one attacker who knows the method, on the images of its own people."""
 
 from masquerade.pipeline import program
 

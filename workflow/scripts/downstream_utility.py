@@ -1,4 +1,4 @@
-"""Two networks learn from one anonymized set of the attackers' people and are tested on clear pictures."""
+"""Two networks learn from one anonymized set of the attackers' people and are tested on unprotected images."""
 
 from masquerade.pipeline import program
 

@@ -1,4 +1,4 @@
-"""Draw one figure of pictures of a paper: one row for each face, one column for each method."""
+"""Draw one figure of images of a paper: one row for each face, one column for each method."""
 
 from masquerade.pipeline import program
 

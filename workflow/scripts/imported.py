@@ -1,4 +1,4 @@
-"""Import the pictures that another program made of the test split of one dataset."""
+"""Import the images that another program made of the test split of one dataset."""
 
 from masquerade.pipeline import program
 

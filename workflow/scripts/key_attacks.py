@@ -1,4 +1,4 @@
-"""Attack the keys of one anonymized set: guessed and averaged keys, a flipped sign, linked pictures."""
+"""Attack the keys of one anonymized set: guessed and averaged keys, a flipped sign, linked images."""
 
 from masquerade.pipeline import program
 

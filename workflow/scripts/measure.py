@@ -1,4 +1,4 @@
-"""Measure every picture of one set with every judge, once."""
+"""Measure every image of one set with every judge, once."""
 
 from masquerade.pipeline import program
 

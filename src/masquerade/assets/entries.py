@@ -73,12 +73,12 @@ class Archive(Remote):
 
 
 class Preprocessing(Settings):
-    """The pictures that a network expects."""
+    """The images that a network expects."""
 
     size: int
     """Width and height in pixels."""
     crop: str
-    """The part of the picture, and its alignment."""
+    """The part of the image, and its alignment."""
     range: str
     """The range of the values."""
     colors: str
@@ -133,7 +133,7 @@ class Weights(Asset):
     loader: str
     """The module or package that reads this layout."""
     preprocessing: Preprocessing | None
-    """The preprocessing of its input pictures; null if its input is no picture."""
+    """The preprocessing of its input images; null if its input is no image."""
 
     @property
     def parts(self) -> tuple[File, ...]:
@@ -146,7 +146,7 @@ class Dataset(Asset):
     files: tuple[File, ...]
     """Lists, labels, records, and archives, which stay packed."""
     folders: tuple[Folder, ...]
-    """Folders of pictures."""
+    """Folders of images."""
     within: tuple[Below, ...]
     """Folders in which its publisher keeps some of these; they may also be there."""
 

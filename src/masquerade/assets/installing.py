@@ -54,7 +54,7 @@ def place(given: Path, role: str, rehearsal: bool, notify: Notify, root: Path = 
     """
     if not given.is_file():
         raise AssetError(
-            f"{given} is no file. A folder of pictures is moved or linked to {FOLDER / role} by hand. Then "
+            f"{given} is no file. A folder of images is moved or linked to {FOLDER / role} by hand. Then "
             f"`masquerade assets verify {role}` records it."
         )
     file, archive = _file_of(given, role)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Asks = Literal["naming", "linking", "protecting"]
 """``naming``: the gallery is clear and the probe anonymized. ``linking``: both are anonymized. ``protecting``: the
-gallery has anonymized images of the person and clear ones of all others, and the probe is clear."""
+gallery has anonymized images of the person and unprotected ones of all others, and the probe is clear."""
 Recognizer = Callable[[np.ndarray], np.ndarray]
 """Images float32 (N, 3, H, W) in [-1, 1] -> embeddings (N, D). A person is whoever has the nearest image."""
 
@@ -49,7 +49,7 @@ class Attacker(ABC):
     keys: ClassVar[Literal["per_image", "shared"]] = "per_image"
     """``per_image``: each image of the attacker has its own key; ``shared``: they and the tested images have one."""
     beside_clear: ClassVar[bool] = False
-    """The clear recognizers of the protocol attack beside its own."""
+    """The naive recognizers of the protocol attack beside its own."""
     trained_as: ClassVar[str] = ""
     """Another attacker with the same training, whose checkpoint it uses; '' for its own."""
 
@@ -88,7 +88,7 @@ class Attacker(ABC):
         return images
 
     def recognizers(self) -> dict[str, Recognizer]:
-        """Its own recognizers by name. Empty: it uses the clear recognizers of the protocol (``informed.judges``)."""
+        """Its own recognizers by name. Empty: it uses the naive recognizers of the protocol (``informed.judges``)."""
         return {}
 
 

@@ -84,7 +84,7 @@ def embedder(network: nn.Module) -> EmbeddingsOf:
 
 
 def load_clear(backbone: str, checkpoint: Path) -> EmbeddingsOf:
-    """The recognizer of a backbone that knows clear faces alone."""
+    """The recognizer of a backbone that knows unprotected faces alone."""
     return embedder(fold_batch_norms(loaded_backbone(backbone, {backbone: checkpoint})))
 
 
@@ -104,8 +104,8 @@ def train(
     """Train, write the checkpoint, and return the figures on held-out people (see `Attacker.train`).
 
     ``before`` and ``after``: the separability under the condition of the attack. ``clear_before``, ``clear_after``: of
-    clear images against clear ones. ``accuracy``: of the last batch, on people who were learned; missing if the
-    training was stopped after its last step.
+    unprotected images against unprotected ones. ``accuracy``: of the last batch, on people who were learned; missing if
+    the training was stopped after its last step.
     """
     training = Training(job, params, name, training_set.digest)
     start = job.backbones[params.start]

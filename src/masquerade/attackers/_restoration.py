@@ -97,7 +97,7 @@ def find_strength(
     strengths: Iterable[Strength],
     restore: Callable[[np.ndarray, Strength], np.ndarray],
 ) -> Strength:
-    """The strength whose results are most like the clear images, by the mean SSIM of `SEARCHED` images.
+    """The strength whose results are most like the unprotected images, by the mean SSIM of `SEARCHED` images.
 
     ``restore``: images float32 (N, 3, H, W) in [-1, 1] and a strength -> images of the same shape.
     """

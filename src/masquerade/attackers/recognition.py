@@ -34,7 +34,7 @@ class RecognitionAttacker(Attacker):
 
 
 class Naive(Attacker):
-    """Compares anonymized images with clear ones as they are. It knows nothing of the method."""
+    """Compares anonymized images with unprotected ones as they are. It knows nothing of the method."""
 
     name = "naive"
     title = "Naive"
@@ -115,9 +115,9 @@ BASELINE = "identity"
 
 
 class Poisoned(Attacker):
-    """Each person in turn has protected images in a gallery of clear ones, and is looked up by a clear image.
+    """Each person in turn has protected images in a gallery of unprotected ones, and is sought by an unprotected image.
 
-    ``identity`` is the recognizer against which the cloak was computed (baseline). The clear recognizers of the
+    ``identity`` is the recognizer against which the cloak was computed (baseline). The naive recognizers of the
     protocol are others, as a newer service would have them. ``adaptive`` learned protected images of other people.
     """
 
@@ -134,7 +134,7 @@ class Poisoned(Attacker):
 
     @classmethod
     def applies(cls, method: "Capabilities") -> bool:
-        return method.poisons or method.control  # a gallery of clear images shows what fails without a protection
+        return method.poisons or method.control  # a gallery of unprotected images shows what fails without a protection
 
     def recognizers(self) -> dict[str, Recognizer]:
         from masquerade.attackers import _recognition

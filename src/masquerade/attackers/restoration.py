@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Restoring(Attacker):
-    """A U-Net from the anonymized image to the clear one, and then the clear recognizers, which it never saw."""
+    """A U-Net from the anonymized image to the unprotected one, and then the naive recognizers, which it never saw."""
 
     name = "restoring"
     title = "Restoring"

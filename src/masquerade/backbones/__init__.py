@@ -49,7 +49,7 @@ class Backbone(ABC):
     architecture: ClassVar[tuple[str, ...]]
     """Dotted keys of ``Params`` that its tensors and its use depend on. Adopted weights must have the same values."""
     any_size: ClassVar[bool] = False
-    """Whether its weights hold on pictures of another size than those of the training, which it resizes."""
+    """Whether its weights hold on images of another size than those of the training, which it resizes."""
     people: ClassVar[str] = "backbones"
     """The group of people that it learns from (core/people.py): ``judges`` for a network that no loss and no method
     uses."""

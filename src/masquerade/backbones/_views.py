@@ -18,10 +18,10 @@ GAIN, LIFT = 0.2, 0.15
 
 @dataclass(frozen=True)
 class Views:
-    """The augmentation of each picture of a batch: mirrored or not, then turned, scaled, shifted, brighter or darker.
+    """The augmentation of each image of a batch: mirrored or not, then turned, scaled, shifted, brighter or darker.
 
-    ``mirrored`` bool (N,); ``place`` (N, 2, 3): the affine map from points of the view to points of the picture, both
-    in [-1, 1] from edge to edge; ``gain`` and ``lift`` (N, 1, 1, 1). Labels and points get the view of their picture.
+    ``mirrored`` bool (N,); ``place`` (N, 2, 3): the affine map from points of the view to points of the image, both
+    in [-1, 1] from edge to edge; ``gain`` and ``lift`` (N, 1, 1, 1). Labels and points get the view of their image.
     """
 
     mirrored: Tensor
@@ -31,10 +31,10 @@ class Views:
 
     @classmethod
     def sampled(cls, draw: np.random.Generator, count: int) -> Self:
-        """Random views of ``count`` pictures."""
+        """Random views of ``count`` images."""
         turn = np.radians(draw.uniform(-TURN, TURN, count))
         zoom = 1 + draw.uniform(-ZOOM, ZOOM, count)
-        shift = draw.uniform(-2 * SHIFT, 2 * SHIFT, (count, 2))  # the picture is 2 wide
+        shift = draw.uniform(-2 * SHIFT, 2 * SHIFT, (count, 2))  # the image is 2 wide
         return cls(
             torch.from_numpy(draw.random(count) < 0.5),
             build_maps(turn, zoom, shift),
@@ -48,13 +48,13 @@ class Views:
         return (self._resample(images, "bilinear") * self.gain + self.lift).clamp(-1, 1)
 
     def masks(self, masks: Tensor, partner: Tensor) -> Tensor:
-        """Labels, uint8 (N, H, W) -> int64 (N, H, W). ``partner``: label -> its label in the mirrored picture."""
+        """Labels, uint8 (N, H, W) -> int64 (N, H, W). ``partner``: label -> its label in the mirrored image."""
         masks = masks.long()
         masks = torch.where(self.mirrored[:, None, None], mirror_masks(masks, partner), masks)
         return self._resample(masks[:, None].float(), "nearest")[:, 0].long()
 
     def points(self, points: Tensor, size: tuple[int, ...], partner: Tensor) -> Tensor:
-        """Points (N, P, 2), x and y in pixels, of pictures of ``size`` (H, W) -> the same points in their views."""
+        """Points (N, P, 2), x and y in pixels, of images of ``size`` (H, W) -> the same points in their views."""
         points = torch.where(self.mirrored[:, None, None], mirror_points(points, size[1], partner), points)
         scale = points.new_tensor([size[1], size[0]])
         edges = (2 * points + 1) / scale - 1  # pixels -> [-1, 1] across the edges
@@ -67,11 +67,11 @@ class Views:
 
 
 def mirror_masks(masks: Tensor, partner: Tensor) -> Tensor:
-    """Labels (N, H, W) of the mirrored pictures; labels of the left side become those of the right side."""
+    """Labels (N, H, W) of the mirrored images; labels of the left side become those of the right side."""
     return partner[masks.flip(-1)]
 
 
 def mirror_points(points: Tensor, width: int, partner: Tensor) -> Tensor:
-    """Points (N, P, 2) of the mirrored pictures, ``width`` pixels wide. Each point takes its partner's place."""
+    """Points (N, P, 2) of the mirrored images, ``width`` pixels wide. Each point takes its partner's place."""
     flipped = torch.stack([width - 1 - points[..., 0], points[..., 1]], -1)
     return flipped[:, partner]

@@ -12,8 +12,8 @@ QUALITY = 95  # of a JPEG
 
 
 def faces(
-    people: Annotated[int, typer.Option("--people", help="Number of people, one picture each.", min=1, max=1000)] = 24,
-    size: Annotated[int, typer.Option("--size", help="Side of a picture in pixels.", min=16, max=1024)] = 256,
+    people: Annotated[int, typer.Option("--people", help="Number of people, one image each.", min=1, max=1000)] = 24,
+    size: Annotated[int, typer.Option("--size", help="Side of an image in pixels.", min=16, max=1024)] = 256,
     seed: Annotated[int, typer.Option("--seed", help="Another seed draws other people.")] = 0,
     wild: Annotated[bool, typer.Option("--wild", help="Strong pose and light, and objects before the face.")] = False,
     output: Annotated[Path, typer.Option("--output", help="The file to write: .png or .jpg.")] = Path("faces.png"),

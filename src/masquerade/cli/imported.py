@@ -49,7 +49,7 @@ class ImportOptions:
     folder: Annotated[
         Path,
         typer.Argument(
-            help="The folder with the pictures. Each has the name of its original.", exists=True, file_okay=False
+            help="The folder with the images. Each has the name of its original.", exists=True, file_okay=False
         ),
     ]
     name: Annotated[str, typer.Option(help="The name of the method in the tables, such as deepprivacy_official.")]
@@ -57,15 +57,15 @@ class ImportOptions:
     variant: Annotated[str, typer.Option(help="A name for these settings of the method.")] = "default"
     title: Annotated[str, typer.Option(help="The method's name as its authors write it.")] = ""
     source: Annotated[str, typer.Option(help="The paper, and the program with its version.")] = ""
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Allow missing pictures: their faces count as refused.")
-    ] = False
-    resize: Annotated[bool, typer.Option("--resize", help="Resize square pictures to image.size.")] = False
+    partial: Annotated[bool, typer.Option("--partial", help="Allow missing images: their faces count as refused.")] = (
+        False
+    )
+    resize: Annotated[bool, typer.Option("--resize", help="Resize square images to image.size.")] = False
     suffix: Annotated[
         str, typer.Option(help="What the program adds to each name, after the id, such as _anonymized.")
     ] = ""
     near: Annotated[
-        float, typer.Option(help="Refuse pictures within this mean distance of an original, in gray levels.")
+        float, typer.Option(help="Refuse images within this mean distance of an original, in gray levels.")
     ] = 6.0
     scale: Scale = None
     root: Root = Path()
@@ -73,7 +73,7 @@ class ImportOptions:
 
 @read_options
 def import_method(given: ImportOptions) -> None:
-    """Import the pictures that another program made of a dataset's test faces, as a method of the matrix."""
+    """Import the images that another program made of a dataset's test faces, as a method of the matrix."""
     from masquerade.params import loading
     from masquerade.pipeline.imported import pictures, recognized, registry
 
@@ -98,7 +98,7 @@ def import_method(given: ImportOptions) -> None:
     if recognized_faces > compared / 2:
         typer.echo(
             f"Warning: dlib still finds the right person for {recognized_faces} of {compared} faces. If the program "
-            f"hides people, this is not what it wrote: look at the pictures in {given.folder}.",
+            f"hides people, this is not what it wrote: look at the images in {given.folder}.",
             err=True,
         )
     typer.echo(f"{overlay}: imported.{given.name}.variants.{given.variant}.{given.dataset}")

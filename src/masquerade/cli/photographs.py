@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from masquerade.pipeline.photographs.anonymizer import Anonymizer
 
 Method = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
-Source = Annotated[Path, typer.Option("--input", help="The folder with the pictures, or one picture.", exists=True)]
+Source = Annotated[Path, typer.Option("--input", help="The folder with the images, or one image.", exists=True)]
 Output = Annotated[Path, typer.Option("--output", help="The folder for the results and report.csv.")]
 Variant = Annotated[str | None, typer.Option("--variant", help="One of its variants. Default: the first.")]
 KeyFile = Annotated[Path | None, typer.Option("--key-file", help="The file with the key. Default: a prompt.")]
@@ -36,7 +36,7 @@ class AnonymizeOptions:
     variant: Variant = None
     faces: Annotated[
         Literal["refuse", "largest", "all"] | None,
-        typer.Option(help="What to do with a picture of several people. Default: refuse; with --photographs: all."),
+        typer.Option(help="What to do with an image of several people. Default: refuse; with --photographs: all."),
     ] = None
     whole: Annotated[
         bool, typer.Option("--photographs", help="Also write whole photographs, with every face replaced in place.")
@@ -54,7 +54,7 @@ class AnonymizeOptions:
     hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None
     keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None
     large: Annotated[
-        bool, typer.Option("--large", help="Also write the generator's pictures of 1024 pixels, into large/.")
+        bool, typer.Option("--large", help="Also write the generator's images of 1024 pixels, into large/.")
     ] = False
     seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None
     key_file: KeyFile = None
@@ -131,7 +131,7 @@ class RecoverOptions:
     ] = None
     key_file: KeyFile = None
     no_salt: Annotated[
-        bool, typer.Option("--no-salt", help="Pictures whose salt is not known were anonymized without one.")
+        bool, typer.Option("--no-salt", help="Images whose salt is not known were anonymized without one.")
     ] = False
     scale: Scale = None
     overwrite: Overwrite = False
@@ -140,9 +140,9 @@ class RecoverOptions:
 
 @read_options
 def recover(given: RecoverOptions) -> None:
-    """Recover faces that an invertible method anonymized, from the pictures and the key alone.
+    """Recover faces that an invertible method anonymized, from the images and the key alone.
 
-    A picture is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status 0: every
+    An image is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status 0: every
     file has all its results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
     """
     from masquerade.cli import outcome

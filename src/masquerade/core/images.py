@@ -138,13 +138,11 @@ class ArchiveWriter:
     def add(self, picture: np.ndarray | None, row: Mapping[str, object], mask: np.ndarray | None = None) -> None:
         """Add a face: its image, uint8 (H, W, 3), its ``row`` of the index, and its parsing mask, uint8 (H, W).
 
-        ``picture``: None for a refused face; its row needs ``status='refused'`` and a ``reason``. Raises ArchiveError.
+        ``image``: None for a refused face; its row needs ``status='refused'`` and a ``reason``. Raises ArchiveError.
         """
         row = {"status": OK, "reason": "", **row}
         if (picture is None) != (row["status"] == REFUSED):
-            raise ArchiveError(
-                f"{row['id']}: a face with status ok needs a picture, and a refused face must have none."
-            )
+            raise ArchiveError(f"{row['id']}: a face with status ok needs an image, and a refused face must have none.")
         if row["status"] == REFUSED and not row["reason"]:
             raise ArchiveError(f"{row['id']}: a refusal needs a reason.")
         self.rows.append(row)
@@ -198,7 +196,7 @@ class FaceArchive:
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise ArchiveError(_damaged(self.path, error)) from error
         if checksum != self.metadata.get("checksum"):
-            raise ArchiveError(_damaged(self.path, "it does not have the pictures of its index"))
+            raise ArchiveError(_damaged(self.path, "it does not have the images of its index"))
 
     def __len__(self) -> int:
         return len(self.index)

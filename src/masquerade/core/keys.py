@@ -132,7 +132,7 @@ def expand(key: bytes, length: int, purpose: str) -> bytes:
 
 
 def _with_salt(key: bytes, salt: bytes, length: int) -> bytes:
-    return expand(key, length, f"picture {salt.hex()}")
+    return expand(key, length, f"image {salt.hex()}")
 
 
 def _draw(seed: int, *purpose: object) -> np.random.Generator:
@@ -145,7 +145,7 @@ def stack_per_key(keys: Sequence[bytes] | None, of: Callable[[bytes], np.ndarray
     Raises KeyFormatError without keys.
     """
     if not keys:
-        raise KeyFormatError("This method needs a key for each picture, and there is none. Give one.")
+        raise KeyFormatError("This method needs a key for each image, and there is none. Give one.")
     results = {key: of(key) for key in dict.fromkeys(keys)}
     return np.stack([results[key] for key in keys])
 

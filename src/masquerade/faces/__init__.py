@@ -20,12 +20,12 @@ MANIFESTS = Path(".masquerade/datasets")
 """The folder of the manifests, each a list of the files of a dataset. Jobs name a manifest as their input."""
 
 DETAIL = 256
-"""Side in pixels of ``Record.detailed``; judges of faces look at pictures of this size."""
+"""Side in pixels of ``Record.detailed``; judges of faces look at images of this size."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """One face. ``picture`` uint8 (H, W, 3), or None for a refusal; ``mask`` uint8 (H, W) of parsing labels, or None.
+    """One face. ``image`` uint8 (H, W, 3), or None for a refusal; ``mask`` uint8 (H, W) of parsing labels, or None.
 
     ``row`` holds at least ``id`` (unique, safe in a file name), ``identity`` (the person; '' if unknown) and
     ``split`` (train, validation or test). The row of a refusal also has ``status='refused'`` and ``reason``.
@@ -60,7 +60,7 @@ class Dataset(ABC):
     synthetic: ClassVar[bool] = False
     """Whether its people do not exist. The faces of real people leave this machine only by `share_originals`."""
     terms: ClassVar[str] = ""
-    """Terms of use that its pictures, and whatever learns from them, carry; '' if its publishers' page states them."""
+    """Terms of use that its images, and whatever learns from them, carry; '' if its publishers' page states them."""
     parts_folder: Path | None = None
     """A folder that survives an interruption of `records`, for finished parts; `build` names it and deletes it."""
 
@@ -95,7 +95,7 @@ def build(dataset: Dataset, archive: Path, size: int, seed: int, shares: Mapping
     """Write all faces of ``dataset`` to ``archive`` and its index.
 
     ``shares``: group -> share of the people of the train split. The column ``group`` of the index names the group of a
-    face; '' in the other splits. A picture of nobody known is its own person.
+    face; '' in the other splits. An image of nobody known is its own person.
     """
     dataset.parts_folder = archive.with_name(f".{archive.stem}.parts")
     with ArchiveWriter(archive, metadata={"dataset": discovery.find_name(type(dataset)), "size": size}) as out:

@@ -18,7 +18,7 @@ class Identities(Settings):
     validation: int
     """People, count. Thresholds are chosen on them."""
     test: int
-    """People, count. Their pictures are anonymized."""
+    """People, count. Their images are anonymized."""
 
 
 class SplitCounts(Settings):
@@ -33,15 +33,15 @@ class SplitCounts(Settings):
 
 
 def deal(pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, dataset: str) -> dict[str, str]:
-    """person -> split. ``pictures``: person -> number of pictures; ``sizes``: split -> number of pictures.
+    """person -> split. ``images``: person -> number of images; ``sizes``: split -> number of images.
 
-    People are shuffled. Each goes into the first split that still has room for all of their pictures, or else into
-    train. Raises ParameterError when the sizes add up to more pictures than there are.
+    People are shuffled. Each goes into the first split that still has room for all of their images, or else into
+    train. Raises ParameterError when the sizes add up to more images than there are.
     """
     total = sum(pictures.values())
     if sum(sizes.values()) > total:
         raise ParameterError(
-            f"datasets.{dataset}: the splits {' and '.join(sizes)} need {sum(sizes.values())} pictures, and the set "
+            f"datasets.{dataset}: the splits {' and '.join(sizes)} need {sum(sizes.values())} images, and the set "
             f"has {total}. Lower their numbers in params.yaml."
         )
     people = sorted(pictures)
@@ -58,9 +58,9 @@ def deal(pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, datas
 def enlarge(
     splits: Mapping[str, str], pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, dataset: str
 ) -> dict[str, str]:
-    """person -> split. People of train are dealt to other splits until these have ``sizes`` pictures.
+    """person -> split. People of train are dealt to other splits until these have ``sizes`` images.
 
-    ``splits``: person -> published split; ``pictures``: person -> number of pictures. Nobody of a published test or
+    ``splits``: person -> published split; ``images``: person -> number of images. Nobody of a published test or
     validation split moves. Raises ParameterError if a published split is larger than its size.
     """
     room = dict(sizes)
@@ -70,7 +70,7 @@ def enlarge(
     for split, space in room.items():
         if space < 0:
             raise ParameterError(
-                f"datasets.{dataset}: the published {split} split has {sizes[split] - space} pictures, and "
+                f"datasets.{dataset}: the published {split} split has {sizes[split] - space} images, and "
                 f"{split}_pictures is {sizes[split]}. Its people may not be trained on, because datasets of the same "
                 f"source test them or set thresholds on them. Raise {split}_pictures in params.yaml."
             )
@@ -79,7 +79,7 @@ def enlarge(
 
 
 def share_out(pictures: int, parts: Mapping[str, int]) -> dict[str, int]:
-    """split -> number of pictures: ``pictures`` in the proportions of ``parts``, each rounded."""
+    """split -> number of images: ``images`` in the proportions of ``parts``, each rounded."""
     return {split: round(pictures * part / sum(parts.values())) for split, part in parts.items()}
 
 

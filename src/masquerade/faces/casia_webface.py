@@ -28,11 +28,11 @@ class CasiaWebFace(PublishedDataset):
         path: str
         """The folder with CASIA-WebFace/ and its folders of people."""
         pictures: PositiveInt
-        """Pictures of the set; any other number is an error (490,623: InsightFace; 494,414: Yi et al. 2014)."""
+        """Images of the set; any other number is an error (490,623: InsightFace; 494,414: Yi et al. 2014)."""
         validation_pictures: NonNegativeInt
-        """Pictures of the validation split, to which people are dealt at random. Our choice: no paper has one."""
+        """Images of the validation split, to which people are dealt at random. Our choice: no paper has one."""
         test_pictures: PositiveInt
-        """Pictures of the test split, to which people are dealt at random. Our choice: cao21 has some in a figure."""
+        """Images of the test split, to which people are dealt at random. Our choice: cao21 has some in a figure."""
         splits: list[Literal["train", "validation", "test"]] = Field(min_length=1)
         """The splits that are read. The files of all splits must exist. No rebuilt method trains on this set."""
 
@@ -53,7 +53,7 @@ class CasiaWebFace(PublishedDataset):
             match = FILE.fullmatch(file)
             if not match:
                 raise DatasetError(
-                    f"{tree.path / TOP}/{file} is not named like a picture of the set (0000045/001.jpg). Move it away."
+                    f"{tree.path / TOP}/{file} is not named like an image of the set (0000045/001.jpg). Move it away."
                 )
             pictures.append(match.groups())
         self.check_count(len(pictures))

@@ -66,7 +66,7 @@ class CelebA(PublishedDataset):
         version: Literal["img_align_celeba", "img_celeba"]
         """img_align_celeba: 178 x 218 pixels, a folder or its zip; img_celeba: in the wild, an unpacked folder."""
         pictures: PositiveInt
-        """Pictures of the set; any other number is an error (202,599: its publishers)."""
+        """Images of the set; any other number is an error (202,599: its publishers)."""
         splits: list[Literal["train", "validation", "test"]] = Field(min_length=1)
         """The official parts that are read. The files of all parts must exist. No rebuilt method trains on CelebA."""
 

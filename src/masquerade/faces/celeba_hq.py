@@ -22,14 +22,14 @@ from masquerade.faces.photographs.published_dataset import (
 TOP, PICTURES, MASKS = "CelebAMask-HQ", "CelebA-HQ-img", "CelebAMask-HQ-mask-anno"
 MAPPING, ATTRIBUTES = "CelebA-HQ-to-CelebA-mapping.txt", "CelebAMask-HQ-attribute-anno.txt"
 OFFICIAL = {"train": 24183, "validation": 2993, "test": 2824}  # of 30,000, by the lists (eurecom-ds/celeba_hq_mask)
-A_FOLDER = 2000  # pictures whose masks are in one folder
+A_FOLDER = 2000  # images whose masks are in one folder
 PARTS = CLASSES[1:]  # of the masks; the code of the published parser draws them in this order, later ones on top
 
 
 class CelebAHQ(PublishedDataset):
     """Karras et al. 2018 (arXiv:1710.10196), in the layout of CelebAMask-HQ (Lee et al. 2020): a folder or its zip.
 
-    The person and the official part of a picture are those of the CelebA picture from which it was made. See
+    The person and the official part of an image are those of the CelebA image from which it was made. See
     docs/datasets.md.
     """
 
@@ -41,14 +41,14 @@ class CelebAHQ(PublishedDataset):
         celeba: str
         """The folder with CelebA's identity_CelebA.txt and list_eval_partition.txt."""
         pictures: PositiveInt
-        """Pictures of the set; any other number is an error (30,000: Karras et al. 2018)."""
+        """Images of the set; any other number is an error (30,000: Karras et al. 2018)."""
         split: Literal["official", "enlarged"]
         """official: CelebA's parts (falco section 4.1); enlarged: these parts, and further people of the train part are
         dealt to test and validation until these have the sizes below."""
         validation_pictures: NonNegativeInt
-        """Pictures of the validation split if it is enlarged (2,993: the official part); no paper has one."""
+        """Images of the validation split if it is enlarged (2,993: the official part); no paper has one."""
         test_pictures: PositiveInt
-        """Pictures of the test split if it is enlarged (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
+        """Images of the test split if it is enlarged (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
         masks: bool
         """Read the parsing masks of CelebAMask-HQ; the parser is trained or judged on them."""
 
@@ -126,9 +126,9 @@ def read_mapping(content: bytes) -> list[str]:
 
 
 def mask_parts(number: int, files: dict[str, int]) -> tuple[tuple[int, str], ...]:
-    """(class, file) of the parts of a picture's mask, in the order of the classes. ``files``: of all masks.
+    """(class, file) of the parts of an image's mask, in the order of the classes. ``files``: of all masks.
 
-    Raises DatasetError when the picture has no file for the skin.
+    Raises DatasetError when the image has no file for the skin.
     """
     names = [f"{number // A_FOLDER}/{number:05d}_{part}.png" for part in PARTS]
     if names[0] not in files:

@@ -7,8 +7,8 @@ from pydantic import NonNegativeInt, PositiveInt
 from masquerade.core.settings import Settings
 from masquerade.faces.photographs.published_dataset import FolderTree, ListedPicture, PublishedDataset, check_files
 
-A_FOLDER = 1000  # pictures in one folder
-LICENSE = "LICENSE.txt"  # beside the pictures, from download_ffhq.py of the dataset's repository
+A_FOLDER = 1000  # images in one folder
+LICENSE = "LICENSE.txt"  # beside the images, from download_ffhq.py of the dataset's repository
 
 
 class FFHQ(PublishedDataset):
@@ -23,13 +23,13 @@ class FFHQ(PublishedDataset):
 
     class Params(Settings):
         path: str
-        """The folder with the folder of pictures."""
+        """The folder with the folder of images."""
         version: Literal["images1024x1024", "thumbnails128x128"]
-        """The folder of pictures: at full size, or reduced by the publishers."""
+        """The folder of images: at full size, or reduced by the publishers."""
         pictures: PositiveInt
-        """Pictures of the set; any other number is an error (70,000: its publishers)."""
+        """Images of the set; any other number is an error (70,000: its publishers)."""
         train_pictures: NonNegativeInt
-        """Number of first pictures that are the train split; the others are test (60,000: its publishers)."""
+        """Number of first images that are the train split; the others are test (60,000: its publishers)."""
 
     params: Params
 

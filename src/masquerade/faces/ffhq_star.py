@@ -14,11 +14,11 @@ from masquerade.core.errors import ParameterError
 from masquerade.core.settings import Settings
 from masquerade.faces import Dataset, Record
 
-BATCH = 32  # pictures that are generated at a time
+BATCH = 32  # images that are generated at a time
 
 
 class FFHQStar(Dataset):
-    """70,000 pictures of a StyleGAN that was trained on FFHQ, 90 % of them for training: iFADIT, section 4.1.
+    """70,000 images of a StyleGAN that was trained on FFHQ, 90 % of them for training: iFADIT, section 4.1.
 
     The published set is not read: the generator of the pipeline generates the faces. Each face counts as a person of
     its own. See docs/datasets.md.

@@ -62,19 +62,19 @@ class Folder(Dataset):
         path: str
         """The folder, with any sub-folders; '' for no photographs."""
         identity: Literal["from_folder", "unknown"]
-        """from_folder: each sub-folder holds the pictures of one person, as in LFW; unknown: no identity is assumed."""
+        """from_folder: each sub-folder holds the images of one person, as in LFW; unknown: no identity is assumed."""
         validation_share: Annotated[float, Field(ge=0, lt=1)]
         """Share of the identities on which verification thresholds are set; the others, and unknown ones, are test."""
         faces: Literal["refuse", "largest", "all"]
         """For a photograph of several people: refuse it, take its largest face, or take every face."""
         alignment: Literal["ffhq", "none"]
-        """ffhq: detect and align the faces; none: the pictures are square face crops and are only resized."""
+        """ffhq: detect and align the faces; none: the images are square face crops and are only resized."""
         megapixels: Annotated[float, Field(gt=0, le=decoding.PILLOW_LIMIT)]
-        """Refuse a picture with more pixels in its header, in millions (against decompression bombs)."""
+        """Refuse an image with more pixels in its header, in millions (against decompression bombs)."""
         detection_side: Annotated[int, Field(ge=64)]
         """Longer side, in pixels, to which a photograph is resized before faces are detected; at most doubled."""
         detection_score: float
-        """Smallest score of dlib's HOG detector; clear faces have about 1, and patterns rarely more than 0.2."""
+        """Smallest score of dlib's HOG detector; unprotected faces have about 1, and patterns rarely more than 0.2."""
         turn: bool
         """If no upright face is detected, try again with the photograph turned by 90, 270 and 180 degrees."""
         smallest: Annotated[float, Field(ge=1)]
@@ -219,7 +219,7 @@ def _find_faces(picture: np.ndarray, params: "Folder.Params", size: int) -> list
 
 
 def _find_boxes(picture: np.ndarray, params: "Folder.Params") -> tuple[np.ndarray, int, np.ndarray]:
-    """The picture as its faces are upright, its quarter turns, and their boxes (N, 4). Raises PictureError for none."""
+    """The image as its faces are upright, its quarter turns, and their boxes (N, 4). Raises PictureError for none."""
     from masquerade.faces.photographs import alignment
 
     turned = [(np.ascontiguousarray(np.rot90(picture, turn)), turn) for turn in (TURNS if params.turn else TURNS[:1])]
@@ -236,7 +236,7 @@ def _align(
     picture: np.ndarray, quarters: int, boxes: np.ndarray, faces: Sequence["Face"], selected: Sequence[int],
     smallest: float, size: int,
 ) -> list[PhotographRecord]:  # fmt: skip
-    """The ``selected`` ones of the ``faces``, found in ``boxes`` (N, 4). ``picture`` is the photograph turned by
+    """The ``selected`` ones of the ``faces``, found in ``boxes`` (N, 4). ``image`` is the photograph turned by
     ``quarters``.
     """
     from masquerade.faces.photographs import alignment, hiding

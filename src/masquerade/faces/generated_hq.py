@@ -29,9 +29,9 @@ DIRECTION_IMAGES = 400  # from whose measures the directions of W are regressed;
 
 
 class GeneratedHQ(Dataset):
-    """Several pictures of each person, drawn by the generator of the package random-face: docs/datasets.md.
+    """Several images of each person, drawn by the generator of the package random-face: docs/datasets.md.
 
-    Processors draw, one thread each, also where there is a GPU. A picture depends on the seed, its person and its
+    Processors draw, one thread each, also where there is a GPU. An image depends on the seed, its person and its
     number, and on whether the processor has bfloat16.
     """
 
@@ -113,7 +113,7 @@ class GeneratedHQ(Dataset):
         return np.load(path)
 
     def _hash_settings(self, seed: int) -> str:
-        """A name for all that the pictures depend on: the parameters, the seed, the head, and this code."""
+        """A name for all that the images depend on: the parameters, the seed, the head, and this code."""
         import torch
 
         from masquerade.training.precision import bfloat16_pays

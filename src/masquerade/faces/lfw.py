@@ -33,7 +33,7 @@ class LFW(PublishedDataset):
     """Huang et al. 2007 (Labeled Faces in the Wild): 250 x 250 pixels, each aligned here as FFHQ is.
 
     Verification thresholds are set on the people of some folds of view 2; the people of the other folds are tested.
-    Columns: ``fold`` (1 to 10), and ``pairs``, the ids of the pictures with which pairs.txt pairs a picture. See
+    Columns: ``fold`` (1 to 10), and ``pairs``, the ids of the images with which pairs.txt pairs an image. See
     docs/datasets.md.
     """
 
@@ -42,15 +42,15 @@ class LFW(PublishedDataset):
 
     class Params(Settings):
         path: str
-        """The folder with people.txt, pairs.txt and the pictures: the archive of the version, or its folder."""
+        """The folder with people.txt, pairs.txt and the images: the archive of the version, or its folder."""
         version: Literal["raw", "funneled", "deepfunneled"]
         """raw: as cropped by a detector; funneled, deepfunneled: turned upright by the publishers."""
         pictures: PositiveInt
-        """Pictures of the set; any other number is an error (13,233: its publishers)."""
+        """Images of the set; any other number is an error (13,233: its publishers)."""
         validation_folds: list[int]
         """Folds of people.txt that set thresholds; they are not tested. Our choice: the papers test on all folds."""
         test_pictures: NonNegativeInt
-        """Test pictures, of people chosen at random; 0: all (falco 4.1); 5,000: lreorg 4.1."""
+        """Test images, of people chosen at random; 0: all (falco 4.1); 5,000: lreorg 4.1."""
 
     params: Params
 
@@ -65,7 +65,7 @@ class LFW(PublishedDataset):
         return [VERSIONS[self.params.version][0]]
 
     def count(self, seed: int) -> dict[str, int]:
-        """Pictures of each split, as if every fold had the same number of pictures."""
+        """Images of each split, as if every fold had the same number of images."""
         folds = len(self.params.validation_folds)
         counts = _splits.share_out(self.params.pictures, {"validation": folds, "test": FOLDS - folds})
         return counts | ({"test": self.params.test_pictures} if self.params.test_pictures else {})
@@ -111,12 +111,12 @@ class LFW(PublishedDataset):
 
 
 def file_of(name: str, number: int) -> str:
-    """The file of a person's picture below the folder of the version; numbers start at 1."""
+    """The file of a person's image below the folder of the version; numbers start at 1."""
     return f"{name}/{name}_{number:04d}.jpg"
 
 
 def id_of(name: str, number: int) -> str:
-    """The id of a person's picture in the index."""
+    """The id of a person's image in the index."""
     return f"lfw-{name}-{number:04d}"
 
 

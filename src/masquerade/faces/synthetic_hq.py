@@ -6,7 +6,7 @@ from masquerade.faces.rendered import RenderedDataset, RenderedParams
 
 
 class SyntheticHQ(RenderedDataset):
-    """Sharp, near-frontal pictures in soft light; every person of a split has the same number of them."""
+    """Sharp, near-frontal images in soft light; every person of a split has the same number of them."""
 
     title = "Synthetic HQ"
     prefix = "hq"
@@ -14,7 +14,7 @@ class SyntheticHQ(RenderedDataset):
 
     class Params(RenderedParams):
         pictures_per_identity: SplitCounts
-        """Pictures of each person of a split, count."""
+        """Images of each person of a split, count."""
 
     params: Params
 

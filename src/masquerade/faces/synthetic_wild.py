@@ -8,7 +8,7 @@ from masquerade.faces.rendered import SERIES, RenderedDataset, RenderedParams
 
 
 class SyntheticWild(RenderedDataset):
-    """Strong pose and light, noise, blur, occlusion. Many people have one picture, the others have few."""
+    """Strong pose and light, noise, blur, occlusion. Many people have one image, the others have few."""
 
     title = "Synthetic Wild"
     prefix = "wild"
@@ -16,9 +16,9 @@ class SyntheticWild(RenderedDataset):
 
     class Params(RenderedParams):
         single_share: float
-        """Fraction of people with one picture only. LFW: 4069 of 5749 people, 0.71."""
+        """Fraction of people with one image only. LFW: 4069 of 5749 people, 0.71."""
         pictures_most: int
-        """Largest number of pictures of a person. 2, 3, 4, ... pictures have halving probability. LFW: up to 530."""
+        """Largest number of images of a person. 2, 3, 4, ... images have halving probability. LFW: up to 530."""
 
     params: Params
 

@@ -19,7 +19,7 @@ Read = TypeVar("Read")
 
 
 class Remembered(Generic[Read]):
-    """``read`` for pictures (N, 3, H, W), whose result for the last ``kept`` sets of pictures is kept.
+    """``read`` for images (N, 3, H, W), whose result for the last ``kept`` sets of images is kept.
 
     Whoever gets a result must not change it.
     """

@@ -125,11 +125,11 @@ class LaplaceMechanism:
             )
         else:
             claim = (
-                f"The released identity vector of one picture is {self.epsilon:g}-locally differentially private for "
+                f"The released identity vector of one image is {self.epsilon:g}-locally differentially private for "
                 "any face (pure epsilon, OpenDP); k releases of one face cost k times epsilon."
             )
         return claim + (
-            f" The {self.rest} are released without noise, so the picture as a whole is not differentially private: "
+            f" The {self.rest} are released without noise, so the image as a whole is not differentially private: "
             "what they tell of the person is not covered."
         )
 

@@ -1,6 +1,6 @@
 """The control methods: no anonymizers, but floors and ceilings of the metrics (as in openproblems.bio).
 
-The original, a black region, another person's picture, a random generated face, and the face after inversion.
+The original, a black region, another person's image, a random generated face, and the face after inversion.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Blackout(Method):
 
 
 class RandomIdentity(Method):
-    """Returns a picture of another person, drawn from the gallery by seed and face. It uses nothing of the original.
+    """Returns an image of another person, drawn from the gallery by seed and face. It uses nothing of the original.
 
     Control method: its identity distance is that of two strangers, and its Frechet distance is that of two sets of real
     faces. An anonymizer need not be better in either (compare the swaps of CIAGAN, Maximov et al. 2020).
@@ -94,7 +94,7 @@ class RandomGenerated(Method):
         self._space = LatentSpace(resources.backbones)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the pictures do not have the generator's size."""
+        """Raises PictureError if the images do not have the generator's size."""
         import torch
 
         generator = self._space.generator
@@ -124,6 +124,6 @@ class Inverted(Method):
         self._codes = Codes(self._space, resources.latents)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
+        """Raises PictureError if an image does not have the generator's size, or if its inversion diverged."""
         codes, _ = self._codes.of(faces)
         return self._space.draw(codes, faces.ids).numpy()

@@ -32,12 +32,12 @@ DECAY, EPSILON = 0.95, 1e-7  # of Adadelta: Keras' values
 
 
 class Fawkes(Method):
-    """Changes a picture invisibly, so that its features are far from those of the original ("cloak").
+    """Changes an image invisibly, so that its features are far from those of the original ("cloak").
 
     Shan, Wenger, Zhang, Li, Zheng, Zhao 2020, Fawkes: Protecting Privacy against Unauthorized Deep Learning Models,
-    USENIX Security (arXiv:2002.08327), as in version 1.0.2 of the published code, untargeted. It is made for pictures
-    that a recognizer learns from. A changed picture that is compared with a clear one measures evasion, for which it
-    was not made. docs/other_methods.md lists what differs from the code.
+    USENIX Security (arXiv:2002.08327), as in version 1.0.2 of the published code, untargeted. It is made for images
+    that a recognizer learns from. A changed image that is compared with an unprotected one measures evasion, for which
+    it was not made. docs/other_methods.md lists what differs from the code.
     """
 
     title = "Fawkes"
@@ -47,9 +47,9 @@ class Fawkes(Method):
 
     class Params(Settings):
         size: Annotated[int, Field(ge=16)]
-        """Side in pixels at which the change is searched; the change is enlarged to the picture (112: published)."""
+        """Side in pixels at which the change is searched; the change is enlarged to the image (112: published)."""
         batch: PositiveInt
-        """Pictures whose changes are searched side by side. A smaller batch is filled up with its last picture, because
+        """Images whose changes are searched side by side. A smaller batch is filled up with its last image, because
         the search magnifies rounding, which depends on the size of the batch."""
 
     class Variant(Settings):
@@ -70,7 +70,7 @@ class Fawkes(Method):
         self._identity = prepare_gradients(load_backbone("identity", resources.backbones))
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """The pictures with their changes. ``seed`` draws the first, tiny change of each picture."""
+        """The images with their changes. ``seed`` draws the first, tiny change of each image."""
         parts = []
         for rows in fill_batches(len(faces), self.params.batch):
             names = [faces.ids[row] for row in rows]
@@ -135,9 +135,9 @@ def search_changes(
 
 
 def reweigh(weight: "Tensor", side: "Tensor", unlike: "Tensor", threshold: float) -> "tuple[Tensor, Tensor]":
-    """The weights of the features for the next step, and the side of the band on which each picture is.
+    """The weights of the features for the next step, and the side of the band on which each image is.
 
-    Below the band the weight doubles, above it it is halved; where a picture changes sides, or is inside, it is 1.
+    Below the band the weight doubles, above it it is halved; where an image changes sides, or is inside, it is 1.
     """
     import torch
 
@@ -150,10 +150,10 @@ def reweigh(weight: "Tensor", side: "Tensor", unlike: "Tensor", threshold: float
 
 
 class Dissimilarity:
-    """(1 - SSIM) / 2 to the given pictures (N, 3, H, W) in [-1, 1], on 0 to 255 (Wang et al. 2004, Eq. 13).
+    """(1 - SSIM) / 2 to the given images (N, 3, H, W) in [-1, 1], on 0 to 255 (Wang et al. 2004, Eq. 13).
 
     A mean under the Gaussian window is a product with a matrix for the rows and one for the columns. Windows lie inside
-    the picture.
+    the image.
     """
 
     def __init__(self, images: "Tensor"):

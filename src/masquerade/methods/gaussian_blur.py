@@ -31,10 +31,10 @@ class GaussianBlur(Method):
         kind: Literal["resample", "gaussian"]
         """resample: down and up again (IdentityDP, section V.E); gaussian: a Gaussian filter."""
         size: PositiveFloat
-        """In pixels of a 256-pixel picture. resample: side of the block that becomes one sample (7, 19: IdentityDP,
+        """In pixels of a 256-pixel image. resample: side of the block that becomes one sample (7, 19: IdentityDP,
         Table I; 8, 16: Figure 7). gaussian: standard deviation of the filter (8: cao21, Figure 1)."""
         where: _region.Area
-        """The area to hide: the face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+        """The area to hide: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
 
     variant: Variant
 
@@ -50,7 +50,7 @@ class GaussianBlur(Method):
         )
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
-        """Wiener deconvolution (cao21, Table 4) of the whole picture with the known point spread."""
+        """Wiener deconvolution (cao21, Table 4) of the whole image with the known point spread."""
         from skimage.restoration import wiener
 
         spread = self._point_spread(_region.in_pixels(self.variant.size, images))

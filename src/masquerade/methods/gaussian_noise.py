@@ -27,7 +27,7 @@ class GaussianNoise(Method):
         """Standard deviation in steps of 8-bit RGB (9 and 49: IdentityDP, Table I; 9 and 18: Figure 7;
         15: cao21, Figure 1)."""
         where: _region.Area
-        """The area to hide: the face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+        """The area to hide: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
 
     variant: Variant
 
@@ -41,7 +41,7 @@ class GaussianNoise(Method):
         return _region.edit(faces, noisy, self.variant.where)
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
-        """Non-local means (cao21, Table 4) of the whole picture with the known sigma; patches of 5, at most 6 away."""
+        """Non-local means (cao21, Table 4) of the whole image with the known sigma; patches of 5, at most 6 away."""
         from skimage.restoration import denoise_nl_means
 
         sigma = self.variant.sigma / 127.5

@@ -12,7 +12,7 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _gallery
 
-CHUNK = 256  # gallery pictures in memory at a time
+CHUNK = 256  # gallery images in memory at a time
 
 
 class KSame(Method):
@@ -31,8 +31,8 @@ class KSame(Method):
 
     class Params(Settings):
         distance_size: Annotated[int, Field(ge=4)]
-        """Side in pixels to which pictures are averaged before they are compared (Newton et al. compare small,
-        aligned pictures; our choice of 32). Must divide the picture's side."""
+        """Side in pixels to which images are averaged before they are compared (Newton et al. compare small,
+        aligned images; our choice of 32). Must divide the image's side."""
 
     class Variant(Settings):
         k: Annotated[int, Field(ge=2)]
@@ -44,7 +44,7 @@ class KSame(Method):
     def __init__(self, params: Params, variant: Variant, resources: Resources):
         super().__init__(params, variant, resources)
         self._archive, self._rows = _gallery.open_gallery(resources)
-        # A picture without a known identity counts as one person.
+        # An image without a known identity counts as one person.
         people = self._rows["identity"].where(self._rows["identity"] != "", "\0" + self._rows["id"])
         self._people = people.factorize()[0]
         if variant.k > self._people.max() + 1:
@@ -60,27 +60,27 @@ class KSame(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         probes, gallery = average_down(faces.images, self.params.distance_size), self._small_gallery
-        # ||p - g||^2 without ||p||^2, which is the same for every gallery picture.
+        # ||p - g||^2 without ||p||^2, which is the same for every gallery image.
         distance = np.square(gallery).sum(axis=1) - 2 * probes @ gallery.T
         rows = np.stack([closest_people(row, self._people, self.variant.k) for row in distance])
         return _gallery.load_images(self._archive, self._rows, rows, like=faces.images).mean(axis=1)
 
 
 def average_down(images: np.ndarray, size: int) -> np.ndarray:
-    """Pictures (N, 3, H, W) averaged down to ``size`` x ``size`` pixels, float32 (N, 3 * size * size)."""
+    """Images (N, 3, H, W) averaged down to ``size`` x ``size`` pixels, float32 (N, 3 * size * size)."""
     count, planes, height, width = images.shape
     if height % size or width % size:
         raise ParameterError(
-            f"k_same.distance_size: {size} does not divide the picture's side of {height} pixels. Take a divisor of it."
+            f"k_same.distance_size: {size} does not divide the image's side of {height} pixels. Take a divisor of it."
         )
     blocks = images.reshape(count, planes, size, height // size, size, width // size)
     return blocks.mean(axis=(3, 5)).reshape(count, -1)
 
 
 def closest_people(distance: np.ndarray, people: np.ndarray, k: int) -> np.ndarray:
-    """The nearest picture of each of the k nearest people, int (k,), nearest first.
+    """The nearest image of each of the k nearest people, int (k,), nearest first.
 
-    ``distance`` (M,): from the probe to each gallery picture. ``people`` (M,): the number of the person in it.
+    ``distance`` (M,): from the probe to each gallery image. ``people`` (M,): the number of the person in it.
     """
     nearest = np.argsort(distance, kind="stable")
     _, first = np.unique(people[nearest], return_index=True)

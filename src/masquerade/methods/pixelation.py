@@ -31,10 +31,10 @@ class Pixelation(Method):
         clusters: Literal["slic", "grid"]
         """slic: near in place and color (IdentityDP, section V.E); grid: squares."""
         size: PositiveFloat
-        """Side of a cluster in pixels of a 256-pixel picture (8, 16: IdentityDP, Table I; 4, 8: Figure 7;
+        """Side of a cluster in pixels of a 256-pixel image (8, 16: IdentityDP, Table I; 4, 8: Figure 7;
         8: cao21, Figure 1)."""
         where: _region.Area
-        """The area to hide: the face region (IdentityDP, section V.E) or the whole picture (cao21, Figure 1)."""
+        """The area to hide: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
 
     variant: Variant
 
@@ -46,7 +46,7 @@ class Pixelation(Method):
         )
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
-        """Bilinear interpolation between the means of the blocks, over the whole picture (cao21, Table 4)."""
+        """Bilinear interpolation between the means of the blocks, over the whole image (cao21, Table 4)."""
         side = _region.in_pixels(self.variant.size, images)
         return np.stack([_region.resample(image, side, Image.Resampling.BILINEAR) for image in images])
 

@@ -50,7 +50,7 @@ class Evidence:
     attack_results: pd.DataFrame | None = None
     """What attackers who know the method answered: one row a probe of an attack (pipeline/informed.py)."""
     downstream_utility: pd.DataFrame | None = None
-    """What networks that learned from anonymized images do on clear ones: one row a clear test image.
+    """What networks that learned from anonymized images do on unprotected ones: one row a unprotected test image.
 
     The columns are id, identity, ``landmark_error`` (percent of the eye distance), ``found`` (1 or 0: the detector's
     best cell holds the face) and ``overlap`` (intersection over union of its box with the true one)."""

@@ -213,7 +213,7 @@ def mean_of_restored(attack: Attack, column: str) -> Value:
 
     def measure(probes: Probes) -> Value:
         numbers = probes.numbers(column)
-        return mean(numbers, probes.weights, "infinite: the pictures are identical" if np.isinf(numbers).any() else "")
+        return mean(numbers, probes.weights, "infinite: the images are identical" if np.isinf(numbers).any() else "")
 
     if column.startswith("before_"):
         return measure(attack.trainings[0])

@@ -43,7 +43,7 @@ def average_pixels(evidence: Evidence, quantity: str, scale: float = 1.0) -> dic
     if column not in evidence.derived:
         return {}
     values = stack(evidence.derived[column]) / scale
-    note = "infinite: the pictures are identical" if np.isinf(values).any() else ""
+    note = "infinite: the images are identical" if np.isinf(values).any() else ""
     return {"": mean(values, evidence.weights, note)}
 
 
@@ -109,7 +109,7 @@ def to_papers_size(evidence: Evidence) -> float:
     """
     if evidence.size is None:
         raise ProtocolError(
-            "A distance in pixels has no meaning without the size of the pictures. Allowed is any size above 0. "
+            "A distance in pixels has no meaning without the size of the images. Allowed is any size above 0. "
             "Set Evidence.size."
         )
     return PAPERS_SIZE / evidence.size

@@ -26,7 +26,7 @@ class AttackRank1Rate(AttackMetric):
     """Mean over probes of [the right person is the first one in the gallery], in [0, 1]; lower is better.
 
     ``rank``: (N,), the place of the person of each probe, from 1. The people of the gallery are sorted by the distance
-    to the probe. Parts: each attacker that names people (anonymized probe, clear gallery) or links images (both
+    to the probe. Parts: each attacker that names people (anonymized probe, unprotected gallery) or links images (both
     anonymized), and the maximum over them, ``strongest`` and ``strongest_naming``; controls do not count there. Several
     trainings: mean and standard deviation. The note gives chance, one over the people of the gallery. Refused faces are
     missing from ``over``.
@@ -72,7 +72,7 @@ class AttackHeldOutRate(AttackMetric):
     """Mean over probes of [the right person is the first one in the gallery], in [0, 1], on the attackers' own people.
 
     The same measure as `attack_rank1_rate`, on people of the attackers from whom nothing was learned. It says what a
-    training achieved beside ``naive``, the better of the clear recognizers, one of which it starts from. Parts: each
+    training achieved beside ``naive``, the better of the naive recognizers, one of which it starts from. Parts: each
     attacker that names people or links images. Several trainings: mean and standard deviation. The note gives chance;
     there are fewer people than tested ones, or more, so that the two rates do not compare.
     Reference: Todt et al. 2024 (SEBA, arXiv:2407.06648), who keep people of the training apart.
@@ -136,9 +136,9 @@ LEARNED = "adaptive"
 
 
 class PoisoningProtectionRate(AttackMetric):
-    """1 - mean over clear probes of [the right person is the first one in the gallery], in [0, 1]; higher is better.
+    """1 - mean over unprotected probes of [the right person is first in the gallery], in [0, 1]; higher is better.
 
-    ``rank``: (N,). The gallery has protected images of the person of the probe and clear images of all others.
+    ``rank``: (N,). The gallery has protected images of the person of the probe and unprotected images of all others.
     Parts: each recognizer of the service that looks the person up, and ``strongest``, the minimum over them. The cloak
     was computed against ``identity``; a newer service has another one, and ``adaptive`` learned from protected
     images.

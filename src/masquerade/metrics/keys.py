@@ -194,7 +194,7 @@ class LinkageAuc(Metric):
     """
 
     name = "linkage_auc"
-    title = "pictures of one person linked"
+    title = "images of one person linked"
     direction = "lower"
     unit = "share of comparisons"
     repeats = False
@@ -203,5 +203,5 @@ class LinkageAuc(Metric):
         facts = evidence.keys_attacked
         if facts is None:
             return {}
-        note, missing = f"distances by {facts['judge']}", "nobody has two pictures, or all show one person"
+        note, missing = f"distances by {facts['judge']}", "nobody has two images, or all show one person"
         return {name: read_attack_value(facts["linked"][name], note, missing) for name in LINKED_SETS}

@@ -80,7 +80,7 @@ class TrueAcceptanceRate(Metric):
                 rates.append(float(measured.mean()))
                 draws.append(compute_weighted_means(accepted, evidence.weights_of(people)))
         if not rates:
-            reason = too_few(self.params.far, int(fewest), "the folds") if pairs else "nobody has two pictures"
+            reason = too_few(self.params.far, int(fewest), "the folds") if pairs else "nobody has two images"
             return Value(math.nan, 0, pairs, note=reason)
         spread = float(np.std(rates)) if len(rates) > 1 else None
         note = f"FAR {self.params.far:g} of at least {int(fewest)} impostor pairs, {len(rates)} folds"
@@ -144,7 +144,7 @@ class Rank1IdentificationRate(Metric):
     name = "rank1_identification_rate"
     title = "rank-1 identification rate"
     direction = "lower"
-    unit = "share of faces of people with several pictures"
+    unit = "share of faces of people with several images"
     repeats = False
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
@@ -173,7 +173,7 @@ def _identify(evidence: Evidence, column: str) -> Value:
         right += same[findable][np.arange(findable.sum()), nearest].tolist()
         chances += (same[findable].sum(axis=1) / others[findable].sum(axis=1)).tolist()
     if not right:
-        reason = "no face could be measured" if several.any() else "nobody has two pictures"
+        reason = "no face could be measured" if several.any() else "nobody has two images"
         return Value(math.nan, 0, int(several.sum()), note=reason)
     note = f"chance {np.mean(chances):.3f}, nearest of {len(compared)} originals without its own"
     draws = compute_weighted_means(np.array(right, dtype=float), evidence.weights_of(np.array(people)))

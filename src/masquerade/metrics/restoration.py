@@ -112,5 +112,5 @@ def _nearer(probes: Probes) -> Value:
     after, before = probes.numbers("similarity"), probes.numbers("before_similarity")
     measured = np.isfinite(after) & np.isfinite(before)
     if measured.any() and (after == before)[measured].all():
-        return refuse(probes, "the attacker left every picture as it was")
+        return refuse(probes, "the attacker left every image as it was")
     return share(np.where(measured, after > before, np.nan), probes.weights)

@@ -35,7 +35,7 @@ class AttributeAccuracy(Metric):
     name = "attribute_accuracy"
     title = "attribute accuracy"
     direction = "higher"
-    unit = "share of pictures and attributes"
+    unit = "share of images and attributes"
 
     def compute(self, evidence: Evidence) -> dict[str, Value]:
         if evidence.attributes is None:
@@ -84,7 +84,7 @@ def _value(right: np.ndarray, weights: np.ndarray, note: str) -> Value:
     """The mean of (images, attributes) without NaN; ``over`` counts the images with any number."""
     is_measured = np.isfinite(right)
     if not is_measured.any():
-        return Value(math.nan, 0, len(right), note="no test picture has a label and a prediction")
+        return Value(math.nan, 0, len(right), note="no test image has a label and a prediction")
     draws = compute_weighted_ratios(np.where(is_measured, right, 0.0).sum(axis=1), is_measured.sum(axis=1), weights)
     return Value(
         float(right[is_measured].mean()), int(is_measured.any(axis=1).sum()), len(right), note=note, draws=draws
@@ -101,7 +101,7 @@ def _balance(right: np.ndarray, label: np.ndarray, weights: np.ndarray, note: st
             draws.append(mean_of_draws([kind.draws for kind in kinds if kind.draws is not None]))
     over = int(np.isfinite(right).any(axis=1).sum())
     if not rates:
-        return Value(math.nan, 0, len(right), note="no attribute is there in some test pictures and not in others")
+        return Value(math.nan, 0, len(right), note="no attribute is there in some test images and not in others")
     some = "" if len(rates) == right.shape[1] else f"; {len(rates)} of {right.shape[1]} attributes vary"
     return Value(float(np.mean(rates)), over, len(right), note=note + some, draws=mean_of_draws(draws))
 
@@ -123,7 +123,7 @@ def _agreement(pseudo: pd.DataFrame, annotated: pd.DataFrame) -> str:
 
 
 class TwinMetric(Metric):
-    """The average over clear test images of what networks do that learned from anonymized images; {} without any."""
+    """What networks that learned from anonymized images do on average on unprotected test images; {} without any."""
 
     repeats = False
     quantity: ClassVar[str]
@@ -141,10 +141,10 @@ class TwinMetric(Metric):
 
 
 class TwinDetectionRate(TwinMetric):
-    """Mean over clear test images of [the detector's best cell holds the face], in [0, 1]; higher is better.
+    """Mean over unprotected test images of [the detector's best cell holds the face], in [0, 1]; higher is better.
 
-    ``found``: (N,), 1 or 0. The detector never saw a clear image, so a high rate says that anonymized images can
-    replace clear ones in its training.
+    ``found``: (N,), 1 or 0. The detector never saw an unprotected image, so a high rate says that anonymized images can
+    replace unprotected ones in its training.
     Reference: Klemp et al. 2023 (LDFA) and Hukkelås and Lindseth 2023 (arXiv:2306.05135), networks trained on
     anonymized images.
 
@@ -164,10 +164,10 @@ class TwinDetectionRate(TwinMetric):
 
 
 class TwinBoxOverlap(TwinMetric):
-    """Mean over clear test images of |A and B| / |A or B|, in [0, 1]; higher is better.
+    """Mean over unprotected test images of |A and B| / |A or B|, in [0, 1]; higher is better.
 
     A: the detector's box, B: the true one; ``overlap``: (N,), the intersection over union of their areas. The detector
-    never saw a clear image.
+    never saw an unprotected image.
     Reference: Everingham et al. 2010, The PASCAL Visual Object Classes Challenge (overlap); Hukkelås and Lindseth 2023
     (arXiv:2306.05135), networks trained on anonymized images.
 
@@ -184,10 +184,10 @@ class TwinBoxOverlap(TwinMetric):
 
 
 class TwinLandmarkError(TwinMetric):
-    """Mean over clear test images of the mean landmark error in percent of the eye distance; lower is better.
+    """Mean over unprotected test images of the mean landmark error in percent of the eye distance; lower is better.
 
     ``landmark_error``: (N,), at least 0, the mean over points of their Euclidean distance. The network never saw a
-    clear image, so a small error says that anonymized images can replace clear ones in its training.
+    unprotected image, so a small error says that anonymized images can replace unprotected ones in its training.
     Reference: Sagonas et al. 2013, 300 Faces in-the-Wild Challenge (error by eye distance); Hukkelås and Lindseth 2023,
     Does Image Anonymization Impact Computer Vision Training? (arXiv:2306.05135).
 

@@ -19,7 +19,7 @@ class AgeAndGender:
     """Five landmarks, predicted in the box of an aligned face (FACE_BOX), turn chips of 64 x 64 (age) and 32 x 32
     (gender). No detector runs, so every face gets a value.
 
-    The package takes one picture at a time, and unpacks a detector that is not used here. So this module runs its
+    The package takes one image at a time, and unpacks a detector that is not used here. So this module runs its
     networks on all chips of a batch, after the same preprocessing. A test compares the values with the package's.
     """
 
@@ -56,7 +56,7 @@ class _Network:
         self._means, self._scale = np.array(scaling["means"], dtype=np.float32), np.float32(scaling["scale"])
 
     def probabilities(self, pictures: Sequence[np.ndarray], shapes: Sequence[Any]) -> np.ndarray:
-        """The probability of each class, float32 (N, classes), of N faces: uint8 pictures and their landmarks."""
+        """The probability of each class, float32 (N, classes), of N faces: uint8 images and their landmarks."""
         import dlib
 
         chips = [

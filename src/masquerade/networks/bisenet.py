@@ -1,7 +1,7 @@
 """BiSeNet: face parsing by a context path, attention and fusion (Yu et al. 2018, arXiv:1808.00897).
 
 As published for faces (zllrunning/face-parsing.PyTorch): the context path is a ResNet-18, and its features at one
-eighth of the picture replace the paper's spatial path. The names and shapes of the tensors are those of
+eighth of the image replace the paper's spatial path. The names and shapes of the tensors are those of
 ``79999_iter.pth`` (cp.resnet, cp.arm16, ..., ffm, conv_out, conv_out16, conv_out32), so that its weights load strictly.
 """
 
@@ -127,7 +127,7 @@ class BiSeNet(nn.Module):
     The first is the result. The other two, from 1/8 and 1/16 of the context path, have a loss in training too (Yu et
     al. 2018, Eq. 2). ``width``: channels of the stem (64: ResNet-18). ``stride``: input pixels per position of the
     finest features, 2, 4 or 8; with 4 the max pooling does not halve, with 2 neither does layer2, which suits small
-    pictures.
+    images.
     """
 
     def __init__(self, classes: int = 19, width: int = 64, stride: int = 8):

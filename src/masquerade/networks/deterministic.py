@@ -15,7 +15,7 @@ from torch.nn import functional
 from masquerade.training import precision
 
 Operation = Callable[[Tensor, tuple[int, ...]], Tensor]
-"""An operation on pictures (N, C, H, W) for a size (H', W'), linear, and deterministic into rows and columns."""
+"""An operation on images (N, C, H, W) for a size (H', W'), linear, and deterministic into rows and columns."""
 
 
 def resize(images: Tensor, size: tuple[int, ...], mode: str = "bilinear") -> Tensor:
@@ -41,7 +41,7 @@ def reflect(images: Tensor, margin: int) -> Tensor:
 
 
 class ReflectedConv2d(nn.Conv2d):
-    """A convolution with an odd ``kernel`` of pictures that are `reflect` by half of it.
+    """A convolution with an odd ``kernel`` of images that are `reflect` by half of it.
 
     Its results and its tensors are those of ``nn.Conv2d(..., padding=kernel // 2, padding_mode="reflect")``.
     """

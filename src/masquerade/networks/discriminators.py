@@ -1,6 +1,6 @@
-"""Discriminators of pictures: StyleGAN2's, one of a frozen network's features (Projected GANs), and one of patches.
+"""Discriminators of images: StyleGAN2's, one of a frozen network's features (Projected GANs), and one of patches.
 
-The projected one (Sauer et al. 2021, Projected GANs Converge Faster, arXiv:2111.01007) passes pictures through a frozen
+The projected one (Sauer et al. 2021, Projected GANs Converge Faster, arXiv:2111.01007) passes images through a frozen
 network that was trained on ImageNet (EfficientNet-Lite1, as in the paper), and through fixed random layers that mix its
 channels and its scales. Only small heads learn, one a scale. docs/backbones.md lists what is simpler than in the
 published code. The multi-scale one of patches is that of pix2pixHD and SPADE (Park et al. 2019, arXiv:1903.07291,
@@ -23,7 +23,7 @@ from masquerade.networks import deterministic, efficientnet_lite_internals
 from masquerade.networks.inputs import prepare_gradients
 from masquerade.networks.stylegan2_layers import ActivatedLinear, EqualLinear, LowPass, activate
 
-GROUP = 4  # largest number of pictures over which the deviation is computed
+GROUP = 4  # largest number of images over which the deviation is computed
 
 
 def gradient_penalty(
@@ -59,7 +59,7 @@ class EqualConv2d(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions, of which the second halves the picture, and a 1 x 1 shortcut."""
+    """Two convolutions, of which the second halves the image, and a 1 x 1 shortcut."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
@@ -72,9 +72,9 @@ class ResidualBlock(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """Pictures (N, ``inputs``, size, size) -> scores (N, 1), unbounded; larger means more real.
+    """Images (N, ``inputs``, size, size) -> scores (N, 1), unbounded; larger means more real.
 
-    ``channels``: at 4, 8, ... ``size`` pixels, as for the generator. ``inputs``: 3, or more with what the pictures are
+    ``channels``: at 4, 8, ... ``size`` pixels, as for the generator. ``inputs``: 3, or more with what the images are
     conditioned on.
     """
 
@@ -99,14 +99,14 @@ def compute_r1(scores: Tensor, real: Tensor) -> Tensor:
 
 
 def choose_group_size(count: int) -> int:
-    """The number of pictures over which the deviation is computed: the largest divisor of ``count`` up to GROUP."""
+    """The number of images over which the deviation is computed: the largest divisor of ``count`` up to GROUP."""
     return next(size for size in range(min(GROUP, count), 0, -1) if count % size == 0)
 
 
 def compute_deviation(x: Tensor) -> Tensor:
     """Minibatch standard deviation (Karras et al. 2018, section 3): (N, C, H, W) -> (N, 1, H, W).
 
-    Averaged over channels and positions, within groups of `choose_group_size` pictures.
+    Averaged over channels and positions, within groups of `choose_group_size` images.
     """
     count, _, height, width = x.shape
     together = choose_group_size(count)
@@ -123,9 +123,9 @@ SLOPE = 0.2  # of every LeakyReLU: SPADE, appendix A, and the code of Projected 
 
 
 class Projection(nn.Module):
-    """Pictures (N, 3, S, S) in [-1, 1] -> four maps of features, from fine to coarse. Nothing in it learns.
+    """Images (N, 3, S, S) in [-1, 1] -> four maps of features, from fine to coarse. Nothing in it learns.
 
-    ``side``: pictures are resized to it, in pixels, a multiple of 32. The random layers depend on nothing else.
+    ``side``: images are resized to it, in pixels, a multiple of 32. The random layers depend on nothing else.
     """
 
     def __init__(self, side: int):

@@ -51,7 +51,7 @@ def load_landmark_predictor() -> "dlib.shape_predictor":
 
 
 DETECTOR_SIDE = 178
-"""Side in pixels of the pictures that the detector scans. It finds faces of 80 pixels and more, which is 0.45 of the
+"""Side in pixels of the images that the detector scans. It finds faces of 80 pixels and more, which is 0.45 of the
 side; the face in an aligned crop fills more than half of it. 178 is a step of dlib's pyramid from 256 (256 x 25/36), so
 the boxes are those of a scan at 256 pixels, in half of its time."""
 

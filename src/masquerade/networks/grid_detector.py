@@ -1,7 +1,7 @@
-"""A small detector of one face in a grid of cells: its network, its pictures, its loss, and what it finds.
+"""A small detector of one face in a grid of cells: its network, its images, its loss, and what it finds.
 
 The detectors of DartBlur and of the published Safe Fakes (Klomp et al. 2021, arXiv:2104.11721) are large networks for
-whole photographs. Ours looks at a picture with one face and is trained here from nothing (docs/other_methods.md).
+whole photographs. Ours looks at an image with one face and is trained here from nothing (docs/other_methods.md).
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from torch.nn.functional import affine_grid, binary_cross_entropy_with_logits, g
 from masquerade.networks.inputs import device
 
 BOXES = 2.0  # weight of the boxes beside that of the scores: MultiBox, as in the published code of DartBlur
-SHIFT, SCALE = 0.2, (0.6, 1.1)  # of the views that the detectors see: shares of the side of the picture
+SHIFT, SCALE = 0.2, (0.6, 1.1)  # of the views that the detectors see: shares of the side of the image
 
 
 class GridDetector(nn.Module):
-    """Pictures (N, 3, S, S) in [-1, 1] -> (N, 5, s, s) with s = S / 2 ** len(widths).
+    """Images (N, 3, S, S) in [-1, 1] -> (N, 5, s, s) with s = S / 2 ** len(widths).
 
     For each cell: the logit that the center of the face is in it, and the box: its center as shares of the cell, its
-    width and height as shares of the picture. There is no batch norm, as a step of its training is differentiated.
+    width and height as shares of the image. There is no batch norm, as a step of its training is differentiated.
     """
 
     def __init__(self, widths: Sequence[int]):
@@ -54,7 +54,7 @@ def build_targets(corners: Tensor, size: int, cells: int) -> Tensor:
 
 
 def draw_views(draw: np.random.Generator, images: np.ndarray, corners: np.ndarray) -> tuple[Tensor, np.ndarray]:
-    """Pictures, shifted, scaled and half of them mirrored, and their boxes: (N, 3, S, S) on `device`, and int (N, 4).
+    """Images, shifted, scaled and half of them mirrored, and their boxes: (N, 3, S, S) on `device`, and int (N, 4).
 
     ``images``: float32 (N, 3, S, S), square. ``corners``: their boxes, int (N, 4): left, top, right, bottom in pixels.
     """
@@ -90,7 +90,7 @@ def compute_detection_loss(answers: Tensor, targets: Tensor) -> Tensor:
 def evaluate_detections(answers: Tensor, corners: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Whether the largest score is in the cell with the center of the face, bool (N,), and the overlap, float (N,).
 
-    ``answers`` (N, 5, s, s), true ``corners`` (N, 4) in pictures of ``size`` pixels a side. The overlap of the true box
+    ``answers`` (N, 5, s, s), true ``corners`` (N, 4) in images of ``size`` pixels a side. The overlap of the true box
     with the box of the cell with the largest score is their intersection over their union, from 0 to 1.
     """
     cells = answers.shape[-1]

@@ -40,7 +40,7 @@ class ImageNetRecognizer(nn.Module):
         return self
 
     def start_from_imagenet(self) -> None:
-        """Give the blocks ImageNet's weights, for pictures in [-1, 1]. Raises CheckpointError without the package."""
+        """Give the blocks ImageNet's weights, for images in [-1, 1]. Raises CheckpointError without the package."""
         published, mean, std = _load_imagenet(self.trunk)
         self.blocks.load_state_dict(dict(_for_own_range(published.state_dict(), mean, std)))
 
@@ -59,7 +59,7 @@ def _build_untrained(trunk: Trunk, size: int) -> nn.Sequential:
 
 
 def _load_imagenet(trunk: Trunk) -> tuple[nn.Sequential, tuple[float, ...], tuple[float, ...]]:
-    """The blocks with ImageNet's weights, and mean and deviation of the pictures in [0, 1] that they learned."""
+    """The blocks with ImageNet's weights, and mean and deviation of the images in [0, 1] that they learned."""
     if trunk == "mobilenet_v2":
         from masquerade.networks import mobilenet_v2
 
@@ -86,7 +86,7 @@ def _for_own_range(
     """The weights with the normalization in the first layers: ((x + 1) / 2 - mean) / std for x in [-1, 1].
 
     The kernel takes the factor, and the mean of the batch normalization after it the shift. At the edges, the zeros
-    around the picture are then gray and not ImageNet's mean, which the networks hardly notice.
+    around the image are then gray and not ImageNet's mean, which the networks hardly notice.
     """
     kernel = state["0.0.weight"]
     middle, deviation = (kernel.new_tensor(values)[:, None, None] for values in (mean, std))

@@ -24,7 +24,7 @@ class BasicConv2d(nn.Module):
 
 
 class Reduction(nn.Module):
-    """Parallel branches, concatenated. Those of a reduction halve the picture."""
+    """Parallel branches, concatenated. Those of a reduction halve the image."""
 
     def __init__(self, branches: list[nn.Module]):
         super().__init__()

@@ -86,7 +86,7 @@ def build_stem(width: int) -> nn.Sequential:
 
 
 def build_stages(unit: type[ResidualUnit], widths: Sequence[int], units: Sequence[int]) -> nn.Sequential:
-    """The residual units of all stages, one after the other; the first unit of a stage halves the picture.
+    """The residual units of all stages, one after the other; the first unit of a stage halves the image.
 
     ``widths``: channels of the stem and of each stage. ``units``: units of each stage.
     """
@@ -144,7 +144,7 @@ class Block(ResidualUnit):
 class AdaFaceIR(nn.Module):
     """Faces (N, 3, 112, 112), BGR in [-1, 1] -> (unit embedding (N, 512), its length before normalization (N, 1)).
 
-    The length grows with the quality of the picture. Depth 50 (IR-50).
+    The length grows with the quality of the image. Depth 50 (IR-50).
     """
 
     def __init__(self):

@@ -22,7 +22,7 @@ from masquerade.networks.ir_se import UNITS_50, WIDTHS_50, Bottleneck, build_sta
 from masquerade.networks.stylegan2_layers import SLOPE, EqualLinear
 
 COARSE, MIDDLE = 3, 7  # the first style layer with middle features, and the first with fine features
-REDUCTION = 16  # of the body: four stages halve the picture
+REDUCTION = 16  # of the body: four stages halve the image
 
 
 class GradualStyleBlock(nn.Module):
@@ -41,7 +41,7 @@ class GradualStyleBlock(nn.Module):
 
 
 class GradualStyleEncoder(nn.Module):
-    """pSp: pictures (N, 3, size, size) in [-1, 1] -> W+ (N, layers, style), each code from one level of the pyramid.
+    """pSp: images (N, 3, size, size) in [-1, 1] -> W+ (N, layers, style), each code from one level of the pyramid.
 
     ``widths``, ``units``: as in `IRSE`; depth 50 by default. ``size``: a power of 2.
     """
@@ -107,7 +107,7 @@ def enlarge(x: Tensor, like: Tensor) -> Tensor:
 TAPS = {6: (32, 24), 13: (96, 32), 17: (320, 128)}
 """Block of the trunk whose map is used -> its channels, and those that are kept: strides 8, 16 and 32."""
 SIDE = 8
-"""Side of the maps of the first two, of the picture's at 128 pixels; the first one is averaged to it."""
+"""Side of the maps of the first two, of the image's at 128 pixels; the first one is averaged to it."""
 HIDDEN = 640
 COMPONENTS = 192
 """Principal coordinates in which a layer's code may differ from the code that all layers share."""
@@ -145,7 +145,7 @@ class PrincipalCodes(nn.Module):
 
 
 class MobileEncoder(nn.Module):
-    """Pictures (N, 3, size, size) in [-1, 1] -> W+ minus the mean of W, (N, layers, style).
+    """Images (N, 3, size, size) in [-1, 1] -> W+ minus the mean of W, (N, layers, style).
 
     One code for all layers, and for each layer an offset to it in the first `COMPONENTS` principal coordinates.
     """
@@ -194,7 +194,7 @@ class MobileEncoder(nn.Module):
         return self
 
     def coordinates(self, images: Tensor) -> Tensor:
-        """Pictures -> principal coordinates of the codes, (N, layers, style)."""
+        """Images -> principal coordinates of the codes, (N, layers, style)."""
         x = ((images + 1) / 2 - self.mean) / self.std
         x, maps = x.contiguous(memory_format=torch.channels_last), []
         for number, block in enumerate(self.body):

@@ -1,4 +1,4 @@
-"""LPIPS on AlexNet or VGG-16: the learned perceptual distance of two pictures (Zhang et al. 2018, arXiv:1801.03924)."""
+"""LPIPS on AlexNet or VGG-16: the learned perceptual distance of two images (Zhang et al. 2018, arXiv:1801.03924)."""
 
 import warnings
 from pathlib import Path
@@ -84,10 +84,10 @@ def load_loss(device: "torch.device", knob: str, trunk: Trunk = "alex") -> "torc
 
 
 def compute_units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[torch.Tensor]":
-    """The maps of `load_network` for pictures in [-1, 1]: of unit length over the channels, times the roots of weights.
+    """The maps of `load_network` for images in [-1, 1]: of unit length over the channels, times the roots of weights.
 
-    The distance of two pictures is the sum over the maps of the mean squared difference, summed over the channels
-    (`compute_distance`). Whoever compares with one picture many times computes its maps once.
+    The distance of two images is the sum over the maps of the mean squared difference, summed over the channels
+    (`compute_distance`). Whoever compares with one image many times computes its maps once.
     """
     from lpips import normalize_tensor
 
@@ -98,6 +98,6 @@ def compute_units(network: "torch.nn.Module", images: "torch.Tensor") -> "list[t
 
 
 def compute_distance(first: "list[torch.Tensor]", second: "list[torch.Tensor]") -> "torch.Tensor":
-    """LPIPS (N,) of the pictures whose `compute_units` are given (Zhang et al. 2018, equation 1)."""
+    """LPIPS (N,) of the images whose `compute_units` are given (Zhang et al. 2018, equation 1)."""
     parts = [(left - right).square().sum(1).mean((1, 2)) for left, right in zip(first, second, strict=True)]
     return sum(parts[1:], parts[0])

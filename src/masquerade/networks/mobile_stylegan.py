@@ -22,9 +22,9 @@ CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64)
 """Channels of the features at 4, 8, ... 512 pixels."""
 MAPPING = 8
 SIZE, LARGE = 256, 1024
-"""Sides of the pictures of our head and of the published network."""
+"""Sides of the images of our head and of the published network."""
 LEVELS = {SIZE: 6, LARGE: 7}
-"""Times that the features are doubled for pictures of a size. The last doubling to LARGE is that of the colors."""
+"""Times that the features are doubled for images of a size. The last doubling to LARGE is that of the colors."""
 ORDER = torch.channels_last
 Begun = tuple[Tensor, int] | None
 """Features, and how often they were doubled; None: nothing."""
@@ -96,7 +96,7 @@ class Head(nn.Module):
 
 
 class MobileStyleGAN(LatentGenerator):
-    """Latent vectors -> pictures (N, 3, 256, 256), approximately in [-1, 1], of people who do not exist.
+    """Latent vectors -> images (N, 3, 256, 256), approximately in [-1, 1], of people who do not exist.
 
     Z: standard normal (N, 512). W = ``map(z)``: (N, 512). W+: (N, 14, 512), a code for each layer. The layers are those
     of a StyleGAN2 of 1024 pixels up to its features of 256 pixels, so layer k here is its layer k: 0 at 4 pixels, 1 and
@@ -107,7 +107,7 @@ class MobileStyleGAN(LatentGenerator):
     style_width = STYLE
     layers = count_style_layers(SIZE)
     mixed = True
-    """Whether convolutions are computed with bfloat16 where that pays. Pictures differ by less than a gray level (45 to
+    """Whether convolutions are computed with bfloat16 where that pays. Images differ by less than a gray level (45 to
     52 dB)."""
 
     def __init__(self):
@@ -123,7 +123,7 @@ class MobileStyleGAN(LatentGenerator):
 
     @property
     def at_once(self) -> int:
-        """Number of pictures to draw at a time without gradients: more do not fit into the caches of a processor."""
+        """Number of images to draw at a time without gradients: more do not fit into the caches of a processor."""
         return 8
 
     def quicken(self) -> None:
@@ -154,7 +154,7 @@ class MobileStyleGAN(LatentGenerator):
         return x
 
     def synthesize(self, w_plus: Tensor | Sequence[Tensor], begun: Begun = None) -> Tensor:
-        """W+ (N, 14, 512), or its 14 codes (N, 512) -> pictures (N, 3, 256, 256). ``begun``: what `begin` computed."""
+        """W+ (N, 14, 512), or its 14 codes (N, 512) -> images (N, 3, 256, 256). ``begun``: what `begin` computed."""
         codes = self.split_codes(w_plus)
         with precision.use_bfloat16(self.latent_avg.device, self.mixed, frozen=True):
             return self.head(self.features(codes, LEVELS[SIZE], begun), codes[-1]).float()
@@ -166,7 +166,7 @@ class MobileStyleGAN(LatentGenerator):
             return (self.features(self.split_codes(w_plus), levels), levels) if known else None
 
     def synthesize_large(self, w_plus: Tensor | Sequence[Tensor]) -> Tensor:
-        """W+ as in `synthesize` -> the published network's pictures (N, 3, 1024, 1024).
+        """W+ as in `synthesize` -> the published network's images (N, 3, 1024, 1024).
 
         That network has two more layers and a head of its own; they get the code of layer 13.
         """
@@ -186,5 +186,5 @@ class MobileStyleGAN(LatentGenerator):
         return x
 
     def forward(self, z: Tensor, psi: float = 1.0) -> Tensor:
-        """Z -> pictures, truncated by ``psi``."""
+        """Z -> images, truncated by ``psi``."""
         return self.synthesize(self.broadcast(self.truncate(self.map(z), psi)))

@@ -63,13 +63,13 @@ def _load_folded(weights: Path) -> "torch.nn.Module":
 
 
 class MobileNetFeatures:
-    """Features of pictures, and the perceptual distance of two pictures.
+    """Features of images, and the perceptual distance of two images.
 
     ``features``: the 1280 channels of the last layer, averaged over space.
     ``perceptual``: the distance to the reference in the form of LPIPS (Zhang et al. 2018, arXiv:1801.03924, equation 1)
     without its learned weights: d = mean over stages l of  mean over h, w of  sum over c of (y_lchw - y'_lchw)^2,
     where y_l are the activations of stage l, scaled to unit length over the channels. Range [0, 4], 0 for equal
-    pictures. It is not LPIPS: the network is another one, the weights are uniform, and no people calibrated it.
+    images. It is not LPIPS: the network is another one, the weights are uniform, and no people calibrated it.
 
     Preprocessing: RGB, resized to ``size`` pixels, (x - mean) / std of ImageNet on [0, 1].
     """
@@ -100,7 +100,7 @@ class MobileNetFeatures:
         return values
 
     def _remember(self, remembered: "dict[bytes, Activations]", reference: np.ndarray) -> "Activations":
-        """The activations of ``reference``. Those of new pictures are computed and added to ``remembered``."""
+        """The activations of ``reference``. Those of new images are computed and added to ``remembered``."""
         import torch
 
         keys = [picture.tobytes() for picture in reference]

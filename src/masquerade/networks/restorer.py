@@ -1,4 +1,4 @@
-"""A small U-Net that changes a picture by what it adds to it."""
+"""A small U-Net that changes an image by what it adds to it."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,11 +9,11 @@ from torch.nn.functional import interpolate, pixel_shuffle, pixel_unshuffle
 
 
 class Restorer(nn.Module):
-    """Pictures (N, 3, S, S) in [-1, 1] -> pictures of the same shape; S is a multiple of 2 ** len(widths).
+    """Images (N, 3, S, S) in [-1, 1] -> images of the same shape; S is a multiple of 2 ** len(widths).
 
-    U-Net (Ronneberger et al. 2015) with ``widths`` channels at each size, from S / 2 on: four pixels of the picture are
+    U-Net (Ronneberger et al. 2015) with ``widths`` channels at each size, from S / 2 on: four pixels of the image are
     the channels of one of its own (Shi et al. 2016), which saves three quarters of the time. Its output is added to the
-    picture. The last layer is zero at the start, so that an untrained network changes nothing.
+    image. The last layer is zero at the start, so that an untrained network changes nothing.
     """
 
     def __init__(self, widths: Sequence[int]):

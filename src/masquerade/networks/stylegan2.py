@@ -30,7 +30,7 @@ from masquerade.training import distributed
 CHANNELS = (512, 512, 512, 512, 512, 256, 128, 64, 32)  # at 4, 8, ... 1024 pixels: config F
 Noise = Literal["fixed", "fresh", "none"]
 Begun = tuple[Tensor, list[Tensor], int] | None
-"""Features, pictures at 4, 8, ... pixels, and how many of `convs` gave the features; None: nothing."""
+"""Features, images at 4, 8, ... pixels, and how many of `convs` gave the features; None: nothing."""
 PUBLISHED_LAYERS = 18
 """Style layers of the generator of 1024 pixels, in which the papers count."""
 
@@ -94,7 +94,7 @@ class StyledConv(nn.Module):
 
 
 class ToRGB(nn.Module):
-    """A modulated 1 x 1 convolution to RGB, added to the enlarged picture of half the size."""
+    """A modulated 1 x 1 convolution to RGB, added to the enlarged image of half the size."""
 
     def __init__(self, inputs: int, style: int, up: bool = True):
         super().__init__()
@@ -109,7 +109,7 @@ class ToRGB(nn.Module):
 
 
 class ConstantInput(nn.Module):
-    """The learned 4 x 4 map, which is the first input of every picture."""
+    """The learned 4 x 4 map, which is the first input of every image."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -117,14 +117,14 @@ class ConstantInput(nn.Module):
 
 
 class Generator(LatentGenerator):
-    """Latent vectors -> pictures (N, 3, S, S), approximately in [-1, 1].
+    """Latent vectors -> images (N, 3, S, S), approximately in [-1, 1].
 
     Z: standard normal (N, D). W = ``map(z)``: (N, D). W+: (N, L, D), a code for each of L = 2 log2(size) - 2 style
     layers. ``latent_avg``: the mean of W, used by the truncation.
 
     ``size``: 2^k pixels, 8 or more. ``channels``: at 4, 8, ... ``size`` pixels. ``style``: D. ``mapping``: layers of
     the mapping network; ``mapping_rate``: their learning rate relative to the others' (0.01: Karras et al. 2019).
-    ``pictures``: S, if the pictures are to be smaller than ``size``. Each pixel is then the mean of a square, as in the
+    ``images``: S, if the images are to be smaller than ``size``. Each pixel is then the mean of a square, as in the
     published code of pSp, e4e and FALCO (``AdaptiveAvgPool2d((256, 256))``). The attribute ``size`` is S, and ``drawn``
     is the argument ``size``.
     """
@@ -162,7 +162,7 @@ class Generator(LatentGenerator):
     def quicken(self) -> None:
         """From now on, compute channels last, and enlarge in a way that is quick on this device. For frozen weights.
 
-        A CPU enlarges RGB by products of matrices, a GPU with tensor cores the maps by `ModulatedConv2d.fold`. Pictures
+        A CPU enlarges RGB by products of matrices, a GPU with tensor cores the maps by `ModulatedConv2d.fold`. Images
         and gradients stay the same except for rounding.
         """
         self._order = torch.channels_last
@@ -176,7 +176,7 @@ class Generator(LatentGenerator):
 
     @property
     def at_once(self) -> int:
-        """Number of pictures to draw at a time without gradients: 32 up to 256 pixels, fewer above for equal memory."""
+        """Number of images to draw at a time without gradients: 32 up to 256 pixels, fewer above for equal memory."""
         return max(1, min(32, 32 * 256**2 // self.drawn**2))
 
     def published_layers(self, first: int, last: int) -> range:
@@ -188,7 +188,7 @@ class Generator(LatentGenerator):
         return self.style(z)
 
     def synthesize(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed", begun: Begun = None) -> Tensor:
-        """W+ (N, L, D) -> pictures (N, 3, S, S). Deterministic unless ``noise`` is 'fresh'.
+        """W+ (N, L, D) -> images (N, 3, S, S). Deterministic unless ``noise`` is 'fresh'.
 
         W+ can be given as its L codes (N, D): gradients are then computed only for those that need one. ``begun``: what
         `begin` has computed of the same first codes.
@@ -197,7 +197,7 @@ class Generator(LatentGenerator):
         return picture if self.size == self.drawn else functional.avg_pool2d(picture, self.drawn // self.size)
 
     def pyramid(self, w_plus: Tensor | Sequence[Tensor], noise: Noise = "fixed") -> list[Tensor]:
-        """The pictures at 4, 8, ... ``drawn`` pixels. Each is the previous one, enlarged, plus its layers' output."""
+        """The images at 4, 8, ... ``drawn`` pixels. Each is the previous one, enlarged, plus its layers' output."""
         return self._drawn(w_plus, noise, self.layers, None)[1]
 
     def begin(self, w_plus: Tensor | Sequence[Tensor], known: int) -> Begun:
@@ -224,7 +224,7 @@ class Generator(LatentGenerator):
         return x, pictures, done
 
     def forward(self, z: Tensor, psi: float = 1.0, noise: Noise = "fixed") -> Tensor:
-        """Z -> pictures, truncated by ``psi``."""
+        """Z -> images, truncated by ``psi``."""
         return self.synthesize(self.broadcast(self.truncate(self.map(z), psi)), noise)
 
     def _noise(self, layer: int, x: Tensor, kind: Noise) -> Tensor | None:

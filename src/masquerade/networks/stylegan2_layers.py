@@ -66,7 +66,7 @@ class LowPass(nn.Module):
         self.register_buffer("enlarging", None, persistent=False)
 
     def quicken(self, size: int) -> None:
-        """From now on, enlarge pictures (N, C, size, size) by two products of matrices. Only for ``up`` = 2."""
+        """From now on, enlarge images (N, C, size, size) by two products of matrices. Only for ``up`` = 2."""
         taps, inside = torch.tensor(TAPS, device=self.kernel.device), slice(3 - self.padding[0], self.padding[1] - 2)
         ones = torch.eye(size, device=taps.device)[:, None]
         columns = functional.conv_transpose1d(ones, taps[None, None] / taps.sum() * 2, stride=2)
@@ -88,7 +88,7 @@ class LowPass(nn.Module):
 class ModulatedConv2d(nn.Module):
     """A convolution whose weights depend on the style: Karras et al. 2020, Eq. 1 and 3.
 
-    Scaling the weights for each picture equals scaling the input by the style and the output by the demodulation, which
+    Scaling the weights for each image equals scaling the input by the style and the output by the demodulation, which
     needs only one convolution for the whole batch. With a kernel of one pixel it is a product of matrices, and the
     weights are scaled, which are smaller than the map.
     """

@@ -61,12 +61,12 @@ class CodeDiscriminator(nn.Module):
         return self.layers(codes)
 
 
-SMALL = 32  # side in pixels of the pictures of which the codes are computed
+SMALL = 32  # side in pixels of the images of which the codes are computed
 SPREAD = 0.25  # the deviations of the codes are those of the components to the power of 2 * SPREAD
 
 
 class LinearCodes(nn.Module):
-    """Pictures (N, 3, S, S) in [-1, 1], S a multiple of SMALL or below it -> codes (N, width).
+    """Images (N, 3, S, S) in [-1, 1], S a multiple of SMALL or below it -> codes (N, width).
 
     The map has 16-bit floats, so that weights/ holds it exactly.
     """
@@ -88,12 +88,12 @@ class LinearCodes(nn.Module):
 
     @torch.no_grad()
     def learn(self, batches: Iterable[Tensor], by: Tensor, seed: int) -> None:
-        """Set the map from M pictures, given in batches (N, 3, S, S) in [-1, 1].
+        """Set the map from M images, given in batches (N, 3, S, S) in [-1, 1].
 
         Pixels are weighted by the root of ``by`` (1, S, S). The codes have mean 0 and are uncorrelated. Their
         deviations are those of the components to the power of 2 SPREAD, with mean 1: components that change much of a
-        picture stay large, because they are easier to decode, and small components are not lost. If there are fewer
-        pictures than ``width``, the last codes are 0. The signs of the codes depend on the processor and on the
+        image stay large, because they are easier to decode, and small components are not lost. If there are fewer
+        images than ``width``, the last codes are 0. The signs of the codes depend on the processor and on the
         number of threads, so a training keeps its map.
         """
         torch.manual_seed(seed)
@@ -110,7 +110,7 @@ class LinearCodes(nn.Module):
 
 
 def choose_linear_side(layers: int) -> int:
-    """The side of the pictures of which the codes of a generator with so many style layers are computed."""
+    """The side of the images of which the codes of a generator with so many style layers are computed."""
     return min(SMALL, 2 ** ((layers + 2) // 2))
 
 

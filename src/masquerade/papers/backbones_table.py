@@ -35,15 +35,17 @@ def _describe_adopted(qualities: Iterable[Mapping[str, Any]], params: Slice) -> 
     remarks = []
     if scales := sorted({quality.get("figures_of", "") for quality in qualities} - {""}):
         remarks.append(
-            f"The figures of weights (`weights:...`) are those of the cards: scale {', '.join(scales)} measured them, "
-            "on its own people."
+            "The figures of pretrained weights (`weights:...`) are those of their model cards: scale "
+            f"{', '.join(scales)} measured them on its own people."
         )
     adopted: dict[str, str] = {}
     for name, block in params.get("methods", {}).items():
         ablations = block.get("published_ablations", {})
         adopted |= {name: block["published"]} | {f"{name}/{variant}": ablations[variant] for variant in ablations}
     if listed := [f"`{name}` (`{weights}`)" for name, weights in adopted.items() if weights]:
-        remarks.append(f"Methods that were adopted and not trained here: {', '.join(listed)}.")
+        remarks.append(
+            f"Methods whose pretrained weights were loaded, so that they were not trained here: {', '.join(listed)}."
+        )
     roles = filter(None, map(weight_names.parse_asset_role, adopted.values()))
     official = {role: assets.asset(role).title for role in roles}
     if official:

@@ -79,8 +79,9 @@ def explain_evasion(methods: Iterable[tuple[str, str]]) -> list[str]:
     if not titles:
         return []
     return [
-        f"{', '.join(titles)}: evasion. The method is made for images that a recognizer enrols, so that it fails on "
-        "later unprotected photographs. These numbers compare its images with unprotected ones."
+        f"{', '.join(titles)}: these numbers measure evasion, because they compare the method's images with "
+        "unprotected ones. The method is made for images that a recognizer enrolls, so that it fails on later "
+        "unprotected photographs."
     ]
 
 
@@ -106,8 +107,8 @@ def describe_judges(uses: Iterable[tuple[str, str, str]], document: str, dataset
             titles.setdefault(f"`{judge}`{how}", []).append(title)
     if titles:
         shared = (f"{judge} by {', '.join(sorted(set(names)))}" for judge, names in sorted(titles.items()))
-        return f"Judges seen in training: {'; '.join(shared)}."
-    return f"No judge of this {document} was seen in training."
+        return f"Evaluators that took part in the training of a method: {'; '.join(shared)}."
+    return f"No evaluator of this {document} took part in the training of a method."
 
 
 def name_unknown_trainings(methods: Iterable[tuple[str, str]]) -> str:
@@ -116,7 +117,7 @@ def name_unknown_trainings(methods: Iterable[tuple[str, str]]) -> str:
     Returns '' when no method is imported.
     """
     titles = list(dict.fromkeys(title for method, title in methods if method not in discovery.list_names("methods")))
-    return f"What {', '.join(titles)} saw in training is not known here." if titles else ""
+    return f"It is not known what {', '.join(titles)} saw in training." if titles else ""
 
 
 def _find_way(judge: str, method: str, labelers: set[str]) -> str | None:

@@ -12,7 +12,7 @@ from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED, Side, Verdict
 
 SUMMARY = ["Paper", "Claims", "Hold here", "Do not hold", "Inconclusive"]
 HEAD = ["Claim", "Here", "Margin", "Compared", "Measure", "In the paper"]
-MEASURES = ["Metric", "Unit", "Judge in the paper", "Here", "±", "Protocol"]
+MEASURES = ["Metric", "Unit", "Evaluator in the paper", "Here", "±", "Protocol"]
 
 
 def markdown(verdicts: Sequence[Verdict], context: Context) -> str:
@@ -95,17 +95,17 @@ def _record(verdict: Verdict, seed: int, pair: tuple[int, int], context: Context
 
 def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     datasets = dict.fromkeys(verdict.claim.dataset for verdict in verdicts)
-    resampled = "people and of the seeds" if len(context.seeds) > 1 else "people"
+    resampled = "people and seeds" if len(context.seeds) > 1 else "people"
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
         *layout.dataset_sentences(datasets, context),
-        "What the papers assert, checked on the numbers measured here. The margin is the smallest difference between "
-        "what is to be greater and what is to be less, plus the tolerance of a claim that calls numbers alike: its "
-        "note says how much. The interval [low, high] of a margin covers 95 % of the bootstrap "
-        f"samples of the {resampled}. A claim **holds** where the interval of every difference lies above 0, and does "
-        "not hold where one lies below 0. Where an interval contains 0 or a number is missing, it is inconclusive. "
-        "Nothing is corrected for the number of claims (docs/results.md). Bold: of several numbers, the two between "
-        "which the margin is.",
+        "This page checks what the papers assert on the numbers measured here. The margin is the smallest difference "
+        "between the numbers that should be greater and those that should be smaller. If a claim says that numbers "
+        "are alike, a tolerance is added, which the note of the claim states. [low, high] is the 95 % bootstrap "
+        f"interval of the margin over {resampled}. A claim **holds** if the intervals of all its differences lie above "
+        "0, and does not hold if one of them lies below 0. If an interval contains 0, or a number is missing, it is "
+        "inconclusive. Nothing is corrected for the number of claims (docs/results.md). If several numbers are "
+        "compared, bold marks the two between which the margin lies.",
     ]
 
 
@@ -235,7 +235,7 @@ def _measures(verdicts: Sequence[Verdict], context: Context) -> list[list[str]]:
             measure.judge.name if measure.judge else layout.SAME,
             f"`{context.judge(measure.judge)}`" if measure.judge else layout.SAME,
             ", ".join(spreads) or layout.NONE,
-            protocols[0] if len(protocols) == 1 else "differs by cell: see the metrics" if protocols else layout.NONE,
+            protocols[0] if len(protocols) == 1 else "differs: see the metrics" if protocols else layout.NONE,
         ])  # fmt: skip
     return body
 
@@ -253,8 +253,8 @@ def _notes(verdicts: Sequence[Verdict], context: Context) -> list[str]:
     }
     several = len(context.seeds) > 1
     seeds = f"{'Seeds' if several else 'Seed'} {', '.join(map(str, context.seeds))}" + (
-        ": values are means over them." if several else "."
+        ": values are means over the seeds." if several else "."
     )
-    spread = "± is the standard deviation that the metric's own protocol reports, over what the table above says."
+    spread = "± is the standard deviation that a metric's own protocol reports, over what the table above says."
     trained = cautions.describe_judges(uses, "page", context.stand_ins.datasets.values())
     return [*notes, spread, trained, f"{seeds} Code: commit {context.commit}."]

@@ -156,8 +156,8 @@ def _vectors(rows: pd.DataFrame, features: str) -> np.ndarray:
 
 def _notes(figure: Clusters, context: Context) -> list[str]:
     explanation = (
-        "Silhouette (-1 to 1; 0: not told apart) of the labels in the features themselves, and below it in the "
-        f"{figure.against.title} that they were taken from. The picture is t-SNE of the features of the first seed: "
-        "how far apart groups look in it says nothing."
+        "The silhouette of the labels (from -1 to 1; 0 means that the groups are not separated) is computed on the "
+        f"features themselves, and below it on the {figure.against.title} that they were taken from. The image shows "
+        "t-SNE of the features of the first seed; the distances between its groups have no meaning."
     )
     return [context.about(figure), explanation, figure.note]

@@ -60,7 +60,7 @@ class Context:
         """The note below a figure: scale, dataset, commit of the code, and caution."""
         dataset = self.dataset(figure.dataset)
         replaced = dataset != figure.dataset.role
-        faces = f"{dataset} in the place of {figure.dataset.name}" if replaced else figure.dataset.name
+        faces = f"{dataset} instead of {figure.dataset.name}" if replaced else figure.dataset.name
         return f"Scale {self.scale}, {faces}, commit {self.commit}. {self.caution}".rstrip()
 
 

@@ -64,7 +64,7 @@ def _draw_curve(
     ax: "Axes", curve: Curve, color: str, at: Sequence[float], values: Sequence[Measured], results: Results
 ) -> None:
     context = results.context
-    judge = f"here by {context.judge(curve.judge)}" if context.is_replaced(curve.judge) else "measured here"
+    judge = f"measured here by {context.judge(curve.judge)}" if context.is_replaced(curve.judge) else "measured here"
     points = [(x, value.value, *(value.interval or (value.value, value.value)))
               for x, value in zip(at, values, strict=True) if value.value is not None]  # fmt: skip
     if points:
@@ -115,7 +115,7 @@ def _label_axes(ax: "Axes", figure: Curves, panel: Panel, label: str) -> None:
 def label_axis(figure: Curves, places: Places, results: Results) -> str:
     """The label of the x axis, with the judge that is used here, and with the facts that give its numbers a meaning."""
     if figure.x and results.context.judge(figure.x.judge):
-        return f"{figure.axis} (here by {results.context.judge(figure.x.judge)})"
+        return f"{figure.axis} (measured here by {results.context.judge(figure.x.judge)})"
     facts = results.facts(*(key for _, key in places))
     stated = [f"{name} {fact_text(facts.get(name, []))}" for name in figure.states]
     return f"{figure.axis} ({', '.join(stated)})" if stated and places else figure.axis
@@ -139,4 +139,4 @@ def describe_counts(values: Values) -> str:
     if len(titles) == 1:
         return f"Each point is over {next(iter(titles))} faces. "
     counts = (f"{number} ({', '.join(names)})" for number, names in titles.items())
-    return f"Pictures behind a point: {', '.join(counts)}. "
+    return f"Number of images behind each point: {', '.join(counts)}. "

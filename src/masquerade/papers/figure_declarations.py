@@ -122,7 +122,7 @@ class Picture(MethodVariant):
 
 
 class Grid(Item):
-    """Pictures: one row for each face, one column for each method."""
+    """Images: one row for each face, one column for each method."""
 
     endings: ClassVar[tuple[str, ...]] = ("png", "svg")
     kind: Literal["grid"]

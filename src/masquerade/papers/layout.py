@@ -24,11 +24,15 @@ FEW = 6
 def preamble(result: "TableResult") -> list[str]:
     """The sentences above the numbers."""
     table, context = result.table, result.context
-    numbers = "Measured here: no paper has such a table." if table.ours else "Printed in the paper / measured here."
+    numbers = (
+        "All numbers were measured here: no paper has this table."
+        if table.ours
+        else "Each place shows the number printed in the paper, and then the one measured here."
+    )
     return [
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
         *dataset_sentences(table.datasets, context),
-        f"{numbers} Bold: the best measured value of a {'row' if table.transpose else 'column'}, controls excepted.",
+        f"{numbers} Bold: the best measured value of a {'row' if table.transpose else 'column'}, without controls.",
     ]
 
 
@@ -36,10 +40,10 @@ def dataset_sentences(datasets: Iterable["Named"], context: "Context") -> list[s
     """Which datasets take the place of the paper's, and which are the paper's own."""
     datasets = list(datasets)
     replaced = [(named.name, context.dataset(named)) for named in datasets if context.dataset(named) != named.role]
-    instead = " and ".join(f"`{stand_in}` stands in the place of {name}" for name, stand_in in replaced)
+    instead = " and ".join(f"`{stand_in}` takes the place of {name}" for name, stand_in in replaced)
     measured = " and ".join(named.name for named in datasets if context.dataset(named) == named.role)
     return [
-        *([f"{instead}: these are not the paper's data."] if replaced else []),
+        *([f"{instead}, so these are not the paper's data."] if replaced else []),
         *([f"Measured on {measured}."] if measured else []),
     ]
 
@@ -50,12 +54,10 @@ def notes(result: "TableResult") -> list[str]:
     ours = [f"{line.row.title}: {line.row.note}." for line in result.lines if not line.row.printed]
     several = len(context.seeds) > 1
     seeds = f"{'Seeds' if several else 'Seed'} {', '.join(map(str, context.seeds))}" + (
-        ": mean ± standard deviation over them, for methods that the seed changes." if several else "."
+        ": mean ± standard deviation over the seeds, for methods whose results depend on the seed." if several else "."
     )
-    intervals = "[low, high]: the interval that covers 95 % of the bootstrap samples of the people" + (
-        " and seeds." if several else "."
-    )
-    sentences = ours if table.ours else [f"† is not in the paper. {' '.join(ours)}".rstrip()]
+    intervals = f"[low, high] is the 95 % bootstrap interval over people{' and seeds' if several else ''}."
+    sentences = ours if table.ours else [f"† marks what is not in the paper. {' '.join(ours)}".rstrip()]
     sentences += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
     sentences += [table.note] if table.note else []
     if cautions.needs_evasion_mark(table):
@@ -90,7 +92,7 @@ def _key_spreads(line: "Line") -> str:
         for entry in line.entries
         if entry.measured.key_spread is not None
     ]
-    text = f"{line.row.title}: standard deviation over keys, each one for all faces: {', '.join(spreads)}."
+    text = f"{line.row.title}: the standard deviation over keys, each used for all faces, is {', '.join(spreads)}."
     return text if spreads else ""
 
 
@@ -104,7 +106,7 @@ def _order(result: "TableResult") -> str:
     return (
         f"Of {total.pairs // 2} pairs of rows that the paper orders, {concordant} have the same order here, "
         f"{discordant} the opposite one, and {undecided} are undecided: the interval of their difference "
-        "contains 0. Chance gives as many opposite pairs as same ones."
+        "contains 0. By chance alone, as many pairs would have the opposite order as the same one."
     )
 
 

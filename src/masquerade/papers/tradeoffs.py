@@ -122,7 +122,7 @@ def _draw_legend(below: "Axes") -> None:
 
     filled = Line2D([], [], ls="", marker="o", ms=MARK, color=INK, label="strongest attacker")
     hollow = Line2D([], [], ls="", marker="o", ms=SMALL, mfc="white", mec=INK, label="naive attacker")
-    joined = Line2D([], [], color=INK, lw=1.1, ls=(0, (1, 1.5)), label="false sense of privacy")
+    joined = Line2D([], [], color=INK, lw=1.1, ls=(0, (1, 1.5)), label="what the naive attacker misses")
     control = Line2D([], [], ls="", marker="o", ms=MARK, color=FAINT, label="control")
     best = Line2D([], [], color="#bbbbbb", lw=1.2, label="best methods")
     handles = [filled, hollow, joined, control, best]
@@ -154,13 +154,14 @@ def _notes(figure: Tradeoff, points: Sequence[Point], reasons: Mapping[str, str]
         titles.setdefault(reason, []).append(title)
     why = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in titles.items())
     every = len(points) + len(reasons)
-    left_out = f"{len(reasons)} of {every} are left out, without both numbers: {why}." if reasons else ""
+    left_out = (
+        f"{len(reasons)} of {every} methods are left out, because one of the two numbers is missing: {why}."
+        if reasons
+        else ""
+    )
     measured = "Nothing was measured. "
     if over := sorted({point.images for point in points}):
         counts = " to ".join(map(str, dict.fromkeys((over[0], over[-1]))))
-        measured = (
-            f"Each rate of an attacker is over {counts} images. Bars: intervals that cover 95 % of the bootstrap "
-            "samples of the people. "
-        )
+        measured = f"Each attacker's rate is over {counts} images. Bars show 95 % bootstrap intervals over people. "
     evading = cautions.explain_evasion((entry.method, entry.title) for entry in figure.settings)
     return [measured + context.about(figure), left_out, *evading, figure.note]

@@ -150,7 +150,7 @@ def explain_skipped(
         if setting in cells_of:
             why = cells_of[setting][0].reason
         elif setting[1] in parameters.imported:
-            why = f"no pictures of {setting[1]}/{setting[2]} were imported for {setting[0]}"
+            why = f"no images of {setting[1]}/{setting[2]} were imported for {setting[0]}"
         elif setting[1] not in built:
             why = f"{setting[1]} is not built yet"
         else:

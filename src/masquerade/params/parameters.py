@@ -34,7 +34,7 @@ class Parameters:
         self.terms = self.list_terms(used, self.backbones)
         """The terms of use of this scale's images and networks."""
         if self.terms:
-            self.tree["caution"] = f"{typed.caution.strip()} Its pictures and networks: {self.terms}.".strip()
+            self.tree["caution"] = f"{typed.caution.strip()} Its images and networks: {self.terms}.".strip()
         self.latent_stand_ins: dict[str, str] = {
             name: words
             for name, block in self.methods.items()

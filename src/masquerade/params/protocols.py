@@ -141,7 +141,7 @@ class InformedSettings(AttackedPeople):
     far: Annotated[float, Field(gt=0, lt=1)]
     """False-accept rate of the threshold, on held-out people under the same condition."""
     judges: Annotated[list[Name], Field(min_length=1)]
-    """The clear recognizers of the attacks that have none of their own; no method and no restorer has seen them."""
+    """The naive recognizers of the attacks that have none of their own; no method and no restorer has seen them."""
 
 
 class InformedProtocol(InformedSettings, AdjustedProtocol):

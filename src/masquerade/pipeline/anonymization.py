@@ -22,7 +22,7 @@ from masquerade.methods import Method
 
 TOLERANCE = 1.0 / 255.0  # half a gray level, which rounding to 8 bits removes
 NO_LANDMARKS = "its 68 landmarks are not known, and the method needs them"
-UNCHANGED = "the method returned the original picture"
+UNCHANGED = "the method returned the original image"
 Result = TypeVar("Result")
 Progress = Callable[[int], None]
 KeysOf = Callable[[Faces], Sequence[bytes]]
@@ -116,13 +116,13 @@ def recover(
     archive: FaceArchive, output: Path | MemoryArchive, method: Method, keys_of: KeysOf, batch: int,
     progress: Progress | None = None,
 ) -> None:  # fmt: skip
-    """Write the faces that ``method`` recovers with their keys from the pictures of an anonymized ``archive`` alone.
+    """Write the faces that ``method`` recovers with their keys from the images of an anonymized ``archive`` alone.
 
     ``keys_of`` gives the keys of faces. Refusals as in `anonymize`. Raises ProtocolError also if
     the method is not invertible.
     """
     if not method.capabilities.invertible:
-        raise ProtocolError(f"{_find_name(method)} is not invertible: its pictures cannot be recovered.")
+        raise ProtocolError(f"{_find_name(method)} is not invertible: its images cannot be recovered.")
     rows = archive.select(status=None)
     refused = list_refusals(rows)
     usable = rows[~rows["id"].isin(refused.keys())]
@@ -169,7 +169,7 @@ def _yield_results(
     forbidden: str | None,
     progress: Progress | None,
 ) -> Iterator[tuple[np.ndarray | None, str]]:
-    """(picture, '') or (None, reason) for each of ``rows``, in order."""
+    """(image, '') or (None, reason) for each of ``rows``, in order."""
     done = 0
     for faces in archive.batches(batch, rows=rows):
         results = list(_check_results(faces, method, work, forbidden))
@@ -198,7 +198,7 @@ def apply_or_refuse(
 ) -> Iterator[tuple[Faces, Result | Refusal]]:
     """(faces, result of ``work``). If ``work`` raises PictureError, the same for each face alone, in order.
 
-    A face that is refused alone gives (face, Refusal). ``partners``: further pictures of the same faces in the same
+    A face that is refused alone gives (face, Refusal). ``partners``: further images of the same faces in the same
     order, such as their originals. ``work`` takes ``faces`` and ``partners``.
     """
     try:
@@ -254,7 +254,7 @@ def write(
 ) -> None:
     """Write the archive that is derived from ``rows``, in their order.
 
-    ``refused``: id -> reason of the rows that are refused from the start. ``results``: for each other row, (picture
+    ``refused``: id -> reason of the rows that are refused from the start. ``results``: for each other row, (image
     uint8 (H, W, 3), '') or (None, reason). ``about``: columns with one value for all rows. ``metadata``: that of the
     archive.
     """

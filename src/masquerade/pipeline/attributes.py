@@ -32,11 +32,11 @@ from masquerade.pipeline.anonymization import select_subset
 
 Architecture = Literal["mobilenet_v2", "efficientnet_lite0"]
 GAMMA = 2.0  # of the focal loss: Lin et al. 2017, section 4.1 (its best)
-FROZEN_BATCH = 16  # pictures in a batch of the frozen blocks
+FROZEN_BATCH = 16  # images in a batch of the frozen blocks
 
 
 class Classifier:
-    """Pictures uint8 (N, S, S, 3) -> probabilities (N, A) of ``attributes``.
+    """Images uint8 (N, S, S, 3) -> probabilities (N, A) of ``attributes``.
 
     The first ``settings.small_scale.frozen_blocks`` blocks of the network are not trained. If these are all blocks,
     only the last layer is trained.
@@ -66,7 +66,7 @@ class Classifier:
         return self._frozen(to_tensor(images, self.settings.size, self._mean, self._std).to(device())).cpu()
 
     def fit(self, features: Tensor, mirrored: Tensor, labels: np.ndarray) -> list[float]:
-        """Train on the `features` of pictures and of their mirror images, with labels bool (N, A).
+        """Train on the `features` of images and of their mirror images, with labels bool (N, A).
 
         Returns the mean loss of each epoch.
         """
@@ -102,7 +102,7 @@ class Classifier:
 
 
 def focal_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """FL(p) = -(1 - p_t)^gamma log p_t (Lin et al. 2017, Eq. 4), the mean over pictures and attributes."""
+    """FL(p) = -(1 - p_t)^gamma log p_t (Lin et al. 2017, Eq. 4), the mean over images and attributes."""
     torchvision_internals.ensure()
     from torchvision.ops import sigmoid_focal_loss
 
@@ -224,7 +224,7 @@ def evaluate_attributes(
 
 
 def load_pixels(archive: FaceArchive, rows: pd.DataFrame) -> np.ndarray:
-    """The pictures of ``rows``: uint8 (N, S, S, 3)."""
+    """The images of ``rows``: uint8 (N, S, S, 3)."""
     return np.concatenate([to_uint8(part.images) for part in archive.batches(256, rows=rows)])
 
 

@@ -1,7 +1,7 @@
 """Downstream utility: two networks learn from anonymized images and are tested on unprotected ones.
 
-They show what anonymized pictures are still good for (Klomp et al. 2021, arXiv:2104.11721). One network finds
-landmarks, the other one finds the box of a face. Both learn from the anonymized pictures of the attackers' people, with
+They show what anonymized images are still good for (Klomp et al. 2021, arXiv:2104.11721). One network finds
+landmarks, the other one finds the box of a face. Both learn from the anonymized images of the attackers' people, with
 the landmarks of the clear originals.
 """
 
@@ -35,15 +35,15 @@ from masquerade.training.optimizers import Optimizers, compute_cooldown
 from masquerade.training.training import Phases, compute_digest
 
 FEWEST = 2
-"""The fewest pictures from which the networks learn."""
+"""The fewest images from which the networks learn."""
 AT_ONCE = 64
-"""Test pictures in a batch."""
+"""Test images in a batch."""
 BETAS, COOLDOWN = (0.9, 0.999), 0.5
 """Of Adam, and the share of the steps in which the rate falls: as for the detectors of DartBlur."""
 
 
 class Annotated(NamedTuple):
-    """Pictures, uint8 (N, S, S, 3), their landmarks in pixels, float32 (N, 68, 2), and their boxes, int (N, 4)."""
+    """Images, uint8 (N, S, S, 3), their landmarks in pixels, float32 (N, 68, 2), and their boxes, int (N, 4)."""
 
     pictures: np.ndarray
     landmarks: np.ndarray
@@ -51,7 +51,7 @@ class Annotated(NamedTuple):
 
 
 class DetectorTask:
-    """The training of the face detector on shifted, scaled and mirrored pictures."""
+    """The training of the face detector on shifted, scaled and mirrored images."""
 
     def __init__(self, detector: GridDetector, settings: UtilitySettings, learned: Annotated, seed: int):
         self.detector, self.settings, self.learned, self.seed = detector.train(), settings, learned, seed
@@ -79,19 +79,19 @@ def learn_and_test(
     seed: int,
     log: loop.Log,
 ) -> pd.DataFrame:
-    """Train both networks on the train split of ``anonymized``, and test them on the clear test split of ``originals``.
+    """Train both networks on the train split of ``anonymized``, and test them on the test split of ``originals``.
 
     ``landmarks``: the training of the landmark network, except for the values of ``settings``. ``state``: the file from
-    which an interrupted training resumes; the caller removes it. One row for each usable clear test picture:
+    which an interrupted training resumes; the caller removes it. One row for each usable unprotected test image:
 
     - id, identity,
     - ``landmark_error``: percent of the distance of the outer eye corners (`compute_normalized_error`), less is better,
     - ``found``: whether the largest score of the detector is in the cell with the center of the face,
     - ``overlap``: intersection over union of the true box and that of the largest score, from 0 to 1.
 
-    The detector sees one shifted and scaled view of each test picture, the same for every seed and method. A test
-    picture without landmarks has a row without numbers. Raises ProtocolError if there are too few pictures to learn
-    from, or no test picture with landmarks.
+    The detector sees one shifted and scaled view of each test image, the same for every seed and method. A test
+    image without landmarks has a row without numbers. Raises ProtocolError if there are too few images to learn
+    from, or no test image with landmarks.
     """
     learned = _select_training(originals, anonymized, settings.pictures)
     rows = originals.select("test")
@@ -99,7 +99,7 @@ def learn_and_test(
     usable = _find_usable(points, corners)
     if not usable.any():
         raise ProtocolError(
-            f"{originals.path}: {len(rows)} usable test pictures, and 0 of them have the 68 landmarks on which the "
+            f"{originals.path}: {len(rows)} usable test images, and 0 of them have the 68 landmarks on which the "
             "networks are tested. Rendered faces have them: take this dataset out of informed.cells."
         )
     landmarks = _adapt_settings(landmarks, settings)
@@ -125,7 +125,7 @@ def _adapt_settings(landmarks: LandmarksSettings, settings: UtilitySettings) -> 
 
 
 def _select_training(originals: FaceArchive, anonymized: FaceArchive, most: int) -> Annotated:
-    """The first ``most`` anonymized pictures (0: all) whose originals have landmarks.
+    """The first ``most`` anonymized images (0: all) whose originals have landmarks.
 
     Raises ProtocolError if there are too few.
     """
@@ -137,7 +137,7 @@ def _select_training(originals: FaceArchive, anonymized: FaceArchive, most: int)
     usable = _find_usable(points, corners)
     if usable.sum() < FEWEST:
         raise ProtocolError(
-            f"{anonymized.path} has {len(rows)} usable pictures of the attackers' people; {usable.sum()} of them have "
+            f"{anonymized.path} has {len(rows)} usable images of the attackers' people; {usable.sum()} of them have "
             f"an original with 68 landmarks. The networks need at least {FEWEST}: see the reasons of the refusals, or "
             "raise informed.people or informed.pictures."
         )
@@ -146,7 +146,7 @@ def _select_training(originals: FaceArchive, anonymized: FaceArchive, most: int)
 
 
 def _read_annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndarray, np.ndarray]:
-    """Landmarks (N, 68, 2) and boxes (N, 4) of clear pictures; zeros where a landmark is not known."""
+    """Landmarks (N, 68, 2) and boxes (N, 4) of unprotected images; zeros where a landmark is not known."""
     points = Faces(np.empty(0), rows).landmarks
     points = np.where(np.isfinite(points).all(axis=(1, 2), keepdims=True), points, 0.0)
     size = archive.metadata["size"]
@@ -154,7 +154,7 @@ def _read_annotations(rows: pd.DataFrame, archive: FaceArchive) -> tuple[np.ndar
 
 
 def _find_usable(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Whether the landmarks are known and the box is in the picture: bool (N,)."""
+    """Whether the landmarks are known and the box is in the image: bool (N,)."""
     return np.logical_and(points.any(axis=(1, 2)), (corners[:, 2:] > corners[:, :2]).all(axis=1))
 
 

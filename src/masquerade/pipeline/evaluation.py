@@ -25,7 +25,7 @@ from masquerade.core.statistics import encode
 from masquerade.metrics import Evidence, Metric, Value
 
 SAME_FACES = "anonymized"
-"""The name, among the attempts, of the anonymized pictures of the faces that were attempted: all faces or a part."""
+"""The name, among the attempts, of the anonymized images of the faces that were attempted: all faces or a part."""
 
 
 PREDICTIONS = ["labels", "learned_from", "id", "attribute", "label", "probability"]
@@ -37,11 +37,11 @@ class CellFiles:
     """The files from which the metrics of a cell are computed. None: the cell has no such file."""
 
     source: Path
-    """Measurements of the dataset's own pictures (test and calibration splits)."""
+    """Measurements of the dataset's own images (test and calibration splits)."""
     derived: Path
     """Measurements of the anonymized test split."""
     target: Path | None = None
-    """Measurements of pictures of the training set."""
+    """Measurements of images of the training set."""
     attributes: Path | None = None
     """Predictions of attributes."""
     recoveries: Path | None = None
@@ -51,7 +51,7 @@ class CellFiles:
     attack_results: Path | None = None
     """What attackers who know the method found out."""
     downstream_utility: Path | None = None
-    """Results on clear pictures of networks that learned from the anonymized ones."""
+    """Results on unprotected images of networks that learned from the anonymized ones."""
 
     def list_own(self) -> list[Path]:
         """Those whose hashes stand beside the metrics."""
@@ -70,7 +70,7 @@ def collect_evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evi
     """Pair the measurements of an anonymized set with those of its sources.
 
     ``calibrate_on``: the split whose identities set thresholds. ``draws``: bootstrap samples of the people. Raises
-    ArchiveError if a source was not measured, or if pictures and their sources differ in size.
+    ArchiveError if a source was not measured, or if images and their sources differ in size.
     """
     source, derived, attempts = given.source, given.derived, given.recoveries
     originals, anonymized = face_tables.read(source), face_tables.read(derived)
@@ -120,17 +120,17 @@ def read_predictions(path: Path) -> pd.DataFrame:
 
 
 def _list_judges(table: pd.DataFrame) -> tuple[str, ...]:
-    """The judges that measured these pictures."""
+    """The judges that measured these images."""
     return tuple(dict.fromkeys(column.split(".")[0] for column in table.columns if "." in column))
 
 
 def _find_size(*files: Path) -> int | None:
-    """The side in pixels of the pictures of all files. Returns None when all were refused."""
+    """The side in pixels of the images of all files. Returns None when all were refused."""
     sizes = {path: size for path in files if (size := face_tables.read_size(path)) is not None}
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{path}: {size}" for path, size in sizes.items())
         raise ArchiveError(
-            f"Pictures of different sizes cannot be compared ({listed}). Measure pictures of the same image.size."
+            f"Images of different sizes cannot be compared ({listed}). Measure images of the same image.size."
         )
     return next(iter(sizes.values()), None)
 
@@ -148,9 +148,9 @@ def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dic
 def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dict[str, dict[str, Any]]]:
     """{attempt: `evaluate` of its pictures in the place of the anonymized ones}. Returns {} without attempts.
 
-    An attempt may have several pictures of a face (several wrong keys). Each one is compared with its original. Then
-    ``key_spread`` is the standard deviation of the value over these keys. Metrics whose protocol has one picture of
-    each face are left out. SAME_FACES has the anonymized pictures of the same faces, so that a claim can compare an
+    An attempt may have several images of a face (several wrong keys). Each one is compared with its original. Then
+    ``key_spread`` is the standard deviation of the value over these keys. Metrics whose protocol has one image of
+    each face are left out. SAME_FACES has the anonymized images of the same faces, so that a claim can compare an
     attempt with them face by face. Raises ProtocolError as `evaluate`.
     """
     if measured.recoveries is None:
@@ -171,7 +171,7 @@ def evaluate_attempts(metrics: Mapping[str, Metric], measured: Evidence) -> dict
 
 
 def _select_attempt(measured: Evidence, sources: pd.DataFrame, rows: pd.DataFrame) -> Evidence:
-    """The evidence with the pictures ``rows`` of one attempt in the place of the anonymized ones."""
+    """The evidence with the images ``rows`` of one attempt in the place of the anonymized ones."""
     derived = rows.reset_index(drop=True)
     originals = sources.loc[rows["source_id"]].reset_index()
     return replace(

@@ -148,7 +148,7 @@ class PaperInputs:
     def names(self, *kinds: str) -> str:
         """A regular expression for the items of these kinds.
 
-        It includes the paper: Figure 4 is a figure of curves in one paper and a grid of pictures in another.
+        It includes the paper: Figure 4 is a figure of curves in one paper and a grid of images in another.
         """
         matching = [item for item in self.items.values() if item.kind in kinds]
         return "|".join(sorted(f"(?<=/{item.paper}/){item.name}" for item in matching)) or "none"

@@ -32,9 +32,9 @@ SALT = "salt"  # the column in an archive and in the report
 SALT_KEYWORD = "masquerade salt"  # of the text in the PNG
 CHECK = "check"  # the column
 CHECK_KEYWORD = "masquerade check"  # of the text in the PNG
-UNCHECKED = "none"  # the check of a picture that says nothing about its key
+UNCHECKED = "none"  # the check of an image that says nothing about its key
 SCRYPT = "scrypt"  # before the digits of a check: a spreadsheet takes digits alone for a number
-LENGTH = 16  # bytes, so that no two pictures get the same (RFC 8018, section 4.1, asks for 8 or more)
+LENGTH = 16  # bytes, so that no two images get the same (RFC 8018, section 4.1, asks for 8 or more)
 MAKER = "maker"  # the column in the report
 MAKER_KEYWORD = "masquerade maker"  # of the text in the PNG
 _TEXT = re.compile(r"(?P<method>[a-z0-9_]+)/(?P<variant>[a-z0-9_]+) (?P<scale>[a-z0-9_]+) (?P<networks>[0-9a-f]{16}|-)")
@@ -65,7 +65,7 @@ def read_texts(texts: Mapping[str, str]) -> dict[str, str]:
 def check_known(salt: str, without: bool) -> None:
     """Raises PictureError if a salt is lost or damaged: the face would become somebody else without any sign of it.
 
-    ``without``: the picture has none, if none is known.
+    ``without``: the image has none, if none is known.
     """
     if not (salt or without):
         raise PictureError(
@@ -79,7 +79,7 @@ def check_known(salt: str, without: bool) -> None:
 class PersonalKey:
     """The key of a person, who gives ``secret``, for a method with keys of ``kind``.
 
-    A picture with a check (`CHECK`) has the key of the secret's normal form; an older one that of the secret as typed.
+    An image with a check (`CHECK`) has the key of the secret's normal form; an older one that of the secret as typed.
     """
 
     def __init__(self, kind: Keys, secret: bytes):
@@ -88,7 +88,7 @@ class PersonalKey:
 
     @property
     def key(self) -> bytes:
-        """The key of new pictures. Raises KeyFormatError."""
+        """The key of new images. Raises KeyFormatError."""
         return self._of(keys.normalize(self._secret))
 
     def draw_facts(
@@ -104,7 +104,7 @@ class PersonalKey:
         return facts
 
     def check(self, salt: str) -> str:
-        """The check of a picture with this salt: `UNCHECKED` without a salt, and for keys that are few.
+        """The check of an image with this salt: `UNCHECKED` without a salt, and for keys that are few.
 
         Few keys can be tried one after the other, and a check would show the right one to everybody.
         """
@@ -112,7 +112,7 @@ class PersonalKey:
         return UNCHECKED if few or not salt else f"{SCRYPT} {keys.compute_check(self.key, bytes.fromhex(salt))}"
 
     def verify(self, salt: str, check: str) -> None:
-        """Raises PictureError if the check of a picture says that the key is wrong."""
+        """Raises PictureError if the check of an image says that the key is wrong."""
         if check in ("", UNCHECKED):
             return
         if not re.fullmatch(f"{SCRYPT} [0-9a-f]{{16}}", check):

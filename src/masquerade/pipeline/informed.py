@@ -50,7 +50,7 @@ STRANGERS = 200
 
 Answer = TypeVar("Answer")
 Pixelwise = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
-"""Pictures and clear pictures, (N, 3, H, W) each -> psnr and ssim, (N,) each."""
+"""Images and unprotected images, (N, 3, H, W) each -> psnr and ssim, (N,) each."""
 
 
 def derive_trial_seed(seed: int, trial: int) -> int:
@@ -69,7 +69,7 @@ def select_own_images(
     if not one_key:
         return rows, None
     keys = method.capabilities.keys
-    assert keys is not None  # only methods with keys have such pictures
+    assert keys is not None  # only methods with keys have such images
     key = keys.experiment(seed, "one key of an insider")
     given = anonymization.GivenKeys(lambda faces: [key] * len(faces), f"experiment {seed}, one key")
     return pd.concat([rows, archive.select("test", status=None)]), given
@@ -77,14 +77,14 @@ def select_own_images(
 
 @dataclass(frozen=True)
 class Scene:
-    """The pictures of one attack: those of the tested people, and the attackers' own."""
+    """The images of one attack: those of the tested people, and the attackers' own."""
 
     tested: Pairs
     photographs: Photographs
-    """All clear pictures of the tested people, also those whose anonymization was refused."""
+    """All unprotected images of the tested people, also those whose anonymization was refused."""
     training_set: AttackerTrainingSet
     refused: pd.DataFrame
-    """The rows of the tested pictures that the method refused."""
+    """The rows of the tested images that the method refused."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Attack:
 
 
 def make_scene(originals: FaceArchive, tested: FaceArchive, training_set: AttackerTrainingSet) -> Scene:
-    """``tested``: the archive with the anonymized pictures of the test split."""
+    """``tested``: the archive with the anonymized images of the test split."""
     rows, pairs = tested.select("test", status=None), select_pairs(originals, tested, "test")
     return Scene(pairs, select_photographs(originals, "test"), training_set, rows[rows["status"] != OK])
 
@@ -144,10 +144,10 @@ def build_recognizers(judges: Iterable[str], params: Slice, backbones: Mapping[s
 def run_attacks(
     attacks: Sequence[Attack], scenes: Mapping[str, Scene], clear: Mapping[str, Recognizer], far: float
 ) -> pd.DataFrame:
-    """Every attack on the pictures that it is for.
+    """Every attack on the images that it is for.
 
-    ``scenes``: the pictures with keys of their own (``own``) and, for the attackers who have the key, those under one
-    key (``one``). ``clear``: recognizers that know clear faces alone, by name. ``far``: false-accept rate of the
+    ``scenes``: the images with keys of their own (``own``) and, for the attackers who have the key, those under one
+    key (``one``). ``clear``: recognizers that know unprotected faces alone, by name. ``far``: false-accept rate of the
     thresholds, which held-out people of the attackers set under the same condition. Columns:
 
     - attacker, asks, recognizer, trial (a control: deal), learned, control; group, id, identity, status of the probe,
@@ -168,7 +168,7 @@ def run_attacks(
 
 
 def _select_recognizers(attacker: Attacker, clear: Mapping[str, Recognizer]) -> Mapping[str, Recognizer]:
-    """The recognizers of an attack: its own, the clear ones, or both."""
+    """The recognizers of an attack: its own, the unprotected ones, or both."""
     trained = {name: _remember(recognizer) for name, recognizer in attacker.recognizers().items()}
     return {**trained, **clear} if attacker.beside_clear or not trained else trained
 
@@ -213,7 +213,7 @@ def _list_results(pairs: Pairs, distances: Distances) -> pd.DataFrame:
 
 
 def _make_probes(attacker: Attacker, pairs: Pairs) -> np.ndarray:
-    """The pictures whose person is sought, float32 (N, 3, H, W)."""
+    """The images whose person is sought, float32 (N, 3, H, W)."""
     if attacker.asks == "protecting":
         return to_float(pairs.clear)
     images = to_float(pairs.anonymized)

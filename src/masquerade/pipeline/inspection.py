@@ -36,12 +36,12 @@ SMALLEST_FACE = 20
 FACE_PROBABILITY = 0.95
 """Least probability that MTCNN must give to a face in a result. Ours: the faces of 13 photographs had 0.98 and more, a
 hand 0.94."""
-HOG_SCORE = 0.3  # the least of a face in a result; clear faces have about 1, and patterns rarely more than 0.2
+HOG_SCORE = 0.3  # the least of a face in a result; unprotected faces have about 1, and patterns rarely more than 0.2
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """Two pictures show one person if their distance is at most ``distance``. ``origin``: where it comes from."""
+    """Two images show one person if their distance is at most ``distance``. ``origin``: where it comes from."""
 
     distance: float
     origin: str
@@ -58,7 +58,7 @@ class Threshold:
 def choose_threshold(measurements_path: Path, dataset: str, split: str, far: float) -> Threshold:
     """The larger, hence stricter, of the published threshold and the one at the rate ``far`` of a calibration.
 
-    ``measurements_path``: the measurements of the pictures of ``dataset``; the calibration takes the people of
+    ``measurements_path``: the measurements of the images of ``dataset``; the calibration takes the people of
     ``split``, who have trained nothing. Without that file, or with too few people in it, the published threshold
     stands alone.
     """
@@ -84,7 +84,7 @@ def choose_threshold(measurements_path: Path, dataset: str, split: str, far: flo
 
 @dataclass(frozen=True)
 class FaceEmbeddings:
-    """What the judge sees in N pictures: ``embeddings`` (N, 128), and ``found``, whether HOG detects a face (N,)."""
+    """What the judge sees in N images: ``embeddings`` (N, 128), and ``found``, whether HOG detects a face (N,)."""
 
     embeddings: np.ndarray
     found: np.ndarray
@@ -104,7 +104,7 @@ class AttackView:
 
 
 class Inspector:
-    """The recognizer, and MTCNN as a second detector. Each is loaded at its first picture."""
+    """The recognizer, and MTCNN as a second detector. Each is loaded at its first image."""
 
     @cached_property
     def _judge(self) -> DlibFace:
@@ -186,7 +186,7 @@ class ReleaseRule:
 
 
 def add_mirrored(pictures: list[np.ndarray]) -> list[np.ndarray]:
-    """The pictures, uint8 (H, W, 3) each, and then their mirror images."""
+    """The images, uint8 (H, W, 3) each, and then their mirror images."""
     return [*pictures, *(np.ascontiguousarray(picture[:, ::-1]) for picture in pictures)]
 
 
@@ -196,6 +196,6 @@ def find_least_distance(views: np.ndarray, references: np.ndarray) -> float:
 
 
 def compute_psnr(picture: np.ndarray, original: np.ndarray) -> float:
-    """In dB, of two pictures uint8 (H, W, 3); infinite if they are equal (see judges/pixels.py)."""
+    """In dB, of two images uint8 (H, W, 3); infinite if they are equal (see judges/pixels.py)."""
     error = np.mean((picture.astype(np.float64) - original) ** 2, keepdims=True)
     return float(decibels(error).item())

@@ -1,4 +1,4 @@
-"""Attacks on keyed methods that need no training: guessed keys, wrong keys averaged, a flipped sign, linked pictures.
+"""Attacks on keyed methods that need no training: guessed keys, wrong keys averaged, a flipped sign, linked images.
 
 Every attack has a control, which shows what the attack gives where there is nothing to find. Each share has an interval
 over people.
@@ -35,7 +35,7 @@ from masquerade.pipeline import anonymization
 class Recognition:
     """The judge of the attacks, and the measurements of the originals, which hold its embeddings.
 
-    It accepts a picture for a person if its embedding is nearer to that of the person's original than a threshold,
+    It accepts an image for a person if its embedding is nearer to that of the person's original than a threshold,
     which is set on the pairs of different people in the split ``calibrate_on``.
     """
 
@@ -136,7 +136,7 @@ class KeyAttacks:
         return np.array(hits).transpose(1, 0, 2), average
 
     def _measure_linkage(self) -> dict[str, Any]:
-        """Kind of pictures -> how well two pictures of one person are told from pictures of two people (AUC)."""
+        """Kind of images -> how well two images of one person are told from images of two people (AUC)."""
         rows = self._anonymized.select()
         faces = self._anonymized.load(rows=rows)
         sources = self._originals.index.set_index("id", drop=False).loc[rows["source_id"]]
@@ -166,7 +166,7 @@ class KeyAttacks:
 def measure_linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> dict[str, Any]:
     """The share of (pair of one person, pair of two people) in which the former is nearer, and its interval.
 
-    That is the area under the ROC curve: 1 if pictures of one person are always nearer, 0.5 by chance. ``embeddings``:
+    That is the area under the ROC curve: 1 if images of one person are always nearer, 0.5 by chance. ``embeddings``:
     (N, D). ``people``: (N,). In a bootstrap sample a pair counts as often as the product of its people's counts; a pair
     of one person as often as the person. ``over`` of ``of`` pairs of one person were measured. ``value`` is None
     without any, or without a pair of two people.

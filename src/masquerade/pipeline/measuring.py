@@ -48,8 +48,8 @@ def measure(
 
     ``parts``: splits, or groups of people of the train split; None: all of the archive. ``most``: at most so many faces
     (`anonymization.select_subset`), 0 for all.
-    ``source``: the archive with the sources of these pictures, which judges get as the reference. They are matched by
-    ``source_id``, or by ``id`` if the index has no ``source_id``. None: these are originals. At most ``batch`` pictures
+    ``source``: the archive with the sources of these images, which judges get as the reference. They are matched by
+    ``source_id``, or by ``id`` if the index has no ``source_id``. None: these are originals. At most ``batch`` images
     (and as many references) are in memory at a time. PyTorch and OpenCV use
     one thread of the CPU during the call.
 
@@ -111,13 +111,13 @@ class References:
         missing = names[~names.isin(self._rows.index)]
         if len(missing):
             raise ArchiveError(
-                f"{self._archive.path} has no picture '{missing.iloc[0]}', which is needed as the reference. Build "
+                f"{self._archive.path} has no image '{missing.iloc[0]}', which is needed as the reference. Build "
                 "both archives again with `snakemake`."
             )
         images = self._archive.load(rows=self._rows.loc[names]).images
         if images.shape != shape:
             raise ArchiveError(
-                f"{self._archive.path} holds pictures of {images.shape[-2:]} pixels, and its derived set pictures of "
+                f"{self._archive.path} holds images of {images.shape[-2:]} pixels, and its derived set images of "
                 f"{shape[-2:]}. Build both with the same image.size."
             )
         return images

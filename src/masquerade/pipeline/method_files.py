@@ -55,7 +55,7 @@ def choose_scale(root: Path, method: str, variant: str | None, scale: str | None
 def describe_scale(parameters: Parameters, method: str) -> str:
     """The scale of a method's networks, and the size of its images, in a sentence."""
     size = parameters.image.size
-    networks = f"{method} uses the networks of scale {parameters.scale} and writes pictures of {size} x {size} pixels."
+    networks = f"{method} uses the networks of scale {parameters.scale} and writes images of {size} x {size} pixels."
     instead = parameters.latent_stand_ins.get(method)
     return f"{networks} It is a latent stand-in and not the published method: {instead}." if instead else networks
 
@@ -175,5 +175,5 @@ def _describe_cards(scale: str, cards: list[Card]) -> str:
     sizes = " and ".join(dict.fromkeys(str(card.data.image_size) for card in cards))
     return (
         f"No build of scale {scale} has these networks, so those of weights/ are used: {names}. "
-        f"They learned from pictures of {sizes} pixels. The people: {people}."
+        f"They learned from images of {sizes} pixels. The people: {people}."
     )

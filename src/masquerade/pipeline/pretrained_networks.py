@@ -164,7 +164,7 @@ def _find_problems(card: Card, network: Network, by_block: Mapping[str, Network]
         )
     if card.data.image_size != size and not getattr(network.cls, "any_size", False):
         yield (
-            f"{network.block}: {weights} was trained on pictures of {card.data.image_size} pixels, and "
+            f"{network.block}: {weights} was trained on images of {card.data.image_size} pixels, and "
             f"those of this scale have {size}. Set image.size to {card.data.image_size}, or {train_here}."
         )
     if other_seeds := [seed for seed in network.seeds if seed != card.seed]:

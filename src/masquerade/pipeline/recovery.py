@@ -1,9 +1,9 @@
 """Writes all attempts to recover the faces of a cell, with right and wrong keys: one archive for each cell.
 
-An attempt is a picture with a name: ``recovered`` (from the anonymized picture and the right key alone), ``wrong``
+An attempt is an image with a name: ``recovered`` (from the anonymized image and the right key alone), ``wrong``
 (with another key), ``near.<what>`` (with an almost right key), ``saved`` and ``saved_wrong`` (from the representation
 that could be kept), ``pasted`` (on the background of the ORIGINAL, as in a published evaluation), ``key`` (anonymized
-again, all faces with ONE other key), ``view.<name>`` (other pictures for a figure). ``number`` counts the pictures of
+again, all faces with ONE other key), ``view.<name>`` (other images for a figure). ``number`` counts the images of
 one name. Except in ``key``, every face has a key of its own. Rows of the index:
 
     id                  source_id  attempt    number  status   reason
@@ -24,7 +24,7 @@ from masquerade.pipeline import anonymization
 from masquerade.pipeline.anonymization import Refusal
 
 Attempts = dict[tuple[str, int], np.ndarray]
-"""(attempt, number) -> pictures of the same faces, float32 (N, 3, H, W)."""
+"""(attempt, number) -> images of the same faces, float32 (N, 3, H, W)."""
 Progress = Callable[[int], None]
 
 
@@ -42,7 +42,7 @@ def recover_all(
     The keys are those of the experiment that made ``anonymized``. A face that cannot be recovered is a refusal with its
     reason. A method that takes a key and recovers nothing is anonymized with other keys alone. ``progress`` is called
     with the number of faces done. Raises ProtocolError if the method recovers nothing and takes no key, or returns
-    pictures of a wrong shape or type.
+    images of a wrong shape or type.
     """
     able = method.capabilities
     if not (able.invertible or able.saves or able.keys):
@@ -89,7 +89,7 @@ def draw_sample(originals: FaceArchive, attempts: FaceArchive, count: int = 6) -
 def try_keys(
     faces: Faces, source: Faces, method: Method, seed: int, settings: RecoverySettings
 ) -> Iterator[tuple[tuple[str, int], np.ndarray]]:
-    """((attempt, number), pictures) of every attempt on the anonymized ``faces``, whose originals are ``source``."""
+    """((attempt, number), images) of every attempt on the anonymized ``faces``, whose originals are ``source``."""
     able = method.capabilities
 
     def draw_keys(*purpose: object) -> Sequence[bytes] | None:

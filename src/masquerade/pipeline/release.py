@@ -32,12 +32,12 @@ LARGE = "large"  # the folder of large results, below that of the others
 FOUND, NOT_FOUND = "found", "no face found"
 YES, NO = "yes", "no"
 Crops = Mapping[str, np.ndarray]
-"""id -> picture, uint8 (S, S, 3)."""
+"""id -> image, uint8 (S, S, 3)."""
 Clear = Mapping[str, Sequence[np.ndarray]]
 """id -> every original face of its photograph at DETAIL pixels, its own first."""
 Row = dict[str, Any]
 ATTEMPTS = 2  # further results of a face that is still recognized
-RECENT = 8  # large pictures that are kept, because drawing one takes long
+RECENT = 8  # large images that are kept, because drawing one takes long
 
 
 class Anonymized:
@@ -65,7 +65,7 @@ class Anonymized:
         enlarge = method.enlarge() if write_large or photographs else None
         if write_large and enlarge is None:
             raise ParameterError(
-                f"{method.title} has no pictures of 1024 pixels here: those come from a method with the "
+                f"{method.title} has no images of 1024 pixels here: those come from a method with the "
                 "generator of the scale photo, such as falco, riddle and lreorg. Leave --large out."
             )
         self._large = lru_cache(RECENT)(lambda name: self._match_tone(name, enlarge(name))) if enlarge else None
@@ -101,7 +101,7 @@ class Anonymized:
         return rows
 
     def _match_tone(self, name: str, picture: np.ndarray) -> np.ndarray:
-        """The picture of a face, uint8 (S, S, 3), black and white if its photograph is."""
+        """The image of a face, uint8 (S, S, 3), black and white if its photograph is."""
         return decoding.as_gray(picture) if name in self._gray else picture
 
     def _resample(self, names: Sequence[str], originals: FaceArchive, number: int) -> dict[str, np.ndarray]:
@@ -123,7 +123,7 @@ class Anonymized:
         return {name: self._judge_result(seen[name], references[name]) for name in after}
 
     def _embed_faces(self, faces: Clear) -> dict[str, np.ndarray]:
-        """id -> what the judge sees in its faces, (N, 128). Faces of one photograph share pictures: one look each."""
+        """id -> what the judge sees in its faces, (N, 128). Faces of one photograph share images: one look each."""
         unique = {id(picture): picture for several in faces.values() for picture in several}
         seen = dict(zip(unique, self._rule.judge.embed(list(unique.values())).embeddings, strict=True))
         return {name: np.stack([seen[id(picture)] for picture in several]) for name, several in faces.items()}
@@ -195,7 +195,7 @@ def find_originals(source: Folder, size: int, names: set[str]) -> dict[str, Orig
 
 
 class Recovered:
-    """The release of recovered faces. ``originals``: name of the anonymized picture -> original; {} if unknown."""
+    """The release of recovered faces. ``originals``: name of the anonymized image -> original; {} if unknown."""
 
     columns = ("file", "output", "status", "reason", "salted", "distance", "threshold", "recognized", "psnr")
 
@@ -204,7 +204,7 @@ class Recovered:
 
     def publish(self, anonymized: FaceArchive, results: FaceArchive, detailed: Crops) -> list[Row]:
         """Write the recovered faces and say how near they came to the originals that are known."""
-        del detailed  # of the anonymized pictures, which are crops already
+        del detailed  # of the anonymized images, which are crops already
         after, rows = read_faces(results), []
         for name in find_gray(anonymized) & after.keys():
             after[name] = decoding.as_gray(after[name])
@@ -256,6 +256,6 @@ def write_face(output: Output, name: str, picture: np.ndarray, texts: Mapping[st
 
 
 def remove_face(output: Output, name: str) -> None:
-    """Remove the pictures of an earlier run, which would look like results of this one."""
+    """Remove the images of an earlier run, which would look like results of this one."""
     for file in (f"{name}.png", f"{LARGE}/{name}.png"):
         output.remove(file)

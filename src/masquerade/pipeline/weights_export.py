@@ -226,7 +226,7 @@ class _Exporter:
         scores = files.read_json(file) if file.is_file() else {}
         figures = scores.get(dataset, {}).get(f"{network.module}/{variant}", {})
         where = f"variant {variant}, test people of {dataset} ({self.paths.scores})"
-        return figures, where if figures else "not measured: a method has no figures before its pictures are measured"
+        return figures, where if figures else "not measured: a method has no figures before its images are measured"
 
 
 def describe_people(parameters: Parameters) -> str:

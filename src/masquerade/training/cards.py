@@ -39,7 +39,7 @@ class Data(Settings):
     group: str
     """The group of people that it learned from (core/people.py)."""
     image_size: int
-    """Side of the pictures in pixels."""
+    """Side of the images in pixels."""
 
 
 class Card(Settings):

@@ -27,7 +27,7 @@ SEARCHED = 24
 
 
 class Photographs(NamedTuple):
-    """Clear images, uint8 (N, H, W, 3), and for each the person and the id, (N,)."""
+    """Unprotected images, uint8 (N, H, W, 3), and for each the person and the id, (N,)."""
 
     images: np.ndarray
     people: np.ndarray
@@ -102,7 +102,7 @@ def collect_training_set(
     held_out = max(PEOPLE, math.ceil(settings.held_out * len(names)))
     if len(names) < held_out + PEOPLE:
         raise ProtocolError(
-            f"{anonymized.path} has {len(names)} people of the attackers with {PICTURES} usable pictures or more, and "
+            f"{anonymized.path} has {len(names)} people of the attackers with {PICTURES} usable images or more, and "
             f"an attack needs {held_out + PEOPLE}: {PEOPLE} to learn from and {held_out} to measure it on. Raise "
             "informed.people, informed.pictures or the train split of the dataset, or take the cell out of "
             "informed.cells."
@@ -121,7 +121,7 @@ def select_pairs(originals: FaceArchive, anonymized: FaceArchive, part: str) -> 
 
 
 def select_photographs(originals: FaceArchive, part: str) -> Photographs:
-    """All clear images of a part, also those whose anonymization was refused."""
+    """All unprotected images of a part, also those whose anonymization was refused."""
     rows = originals.select(part)
     return Photographs(originals.pictures(rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
 
@@ -194,7 +194,7 @@ def measure_distances(
     right = probes.people[:, None] == names[None, :]
     if not right.any(axis=1).all():
         missing = sorted(set(probes.people[~right.any(axis=1)]))
-        raise ProtocolError(f"The gallery has no picture of {len(missing)} people of the probes, such as {missing[0]}.")
+        raise ProtocolError(f"The gallery has no image of {len(missing)} people of the probes, such as {missing[0]}.")
     own = distances[right] if own_gallery is None else measure_distances(probes, own_gallery).own
     return Distances(own, distances[~right].reshape(len(distances), -1))
 

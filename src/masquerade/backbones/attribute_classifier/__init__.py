@@ -15,7 +15,7 @@ class AttributeClassifierSmallScale(SmallScale):
     """What small scales change."""
 
     optimizer: Literal["adam", "muon"] = "adam"
-    """muon: for the weights of convolutions and the last layer, with Adam for the rest; it needs fewer pictures."""
+    """muon: for the weights of convolutions and the last layer, with Adam for the rest; it needs fewer images."""
 
 
 class AttributeClassifierSettings(OwnPublished, Updates, Computed):
@@ -28,7 +28,7 @@ class AttributeClassifierSettings(OwnPublished, Updates, Computed):
     input_size: Annotated[int, Field(ge=8)]
     """Side in pixels of the network's input; the network resizes its crop to it."""
     widths: Annotated[list[PositiveInt], Field(min_length=1)]
-    """Channels of the stages; each stage halves the picture (64, 128, 256, 512, 512: VGG-16)."""
+    """Channels of the stages; each stage halves the image (64, 128, 256, 512, 512: VGG-16)."""
     units: Annotated[list[PositiveInt], Field(min_length=1)]
     """Convolutions of each stage (2, 2, 3, 3, 3: VGG-16)."""
     dropout: Decay

@@ -11,7 +11,7 @@ class AttributeClassifier(TrainedBackbone):
     Zisserman 2015) with strides instead of max pooling (Springenberg et al. 2015).
 
     It is one network with one logit for each of `ATTRIBUTES`. It is trained on the annotations of the judges' people,
-    on real pictures only, and without the text-image model with which LReOrg is trained.
+    on real images only, and without the text-image model with which LReOrg is trained.
     """
 
     title = "classifier of attributes (VGG)"

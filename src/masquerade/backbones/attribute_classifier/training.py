@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 ARCHITECTURE = ("input_size", "widths", "units", "dropout")
 """The parameters of the network that a checkpoint states, beside its `CROP`."""
 CROP = (0.125, 0.1875, 0.875, 0.9375)
-"""The crop of an aligned picture that the network sees: left, top, right, bottom as shares of the side (ours)."""
+"""The crop of an aligned image that the network sees: left, top, right, bottom as shares of the side (ours)."""
 COOLDOWN = 0.5
 """Last share of the steps, over which the learning rate falls to a fiftieth (ours)."""
 BALANCE = 1.0
-"""Weight of a label = (share of the pictures with that label) ** -BALANCE, mean 1 over the pictures. With 1, the
-pictures with an attribute weigh as much as those without it, so that 0.5 is a fair threshold (ours)."""
+"""Weight of a label = (share of the images with that label) ** -BALANCE, mean 1 over the images. With 1, the
+images with an attribute weigh as much as those without it, so that 0.5 is a fair threshold (ours)."""
 BETAS = (0.9, 0.99)
 ADAM_RATE = 0.3
 """Learning rate of Adam for norms and biases, as a share of that of Muon."""
@@ -47,7 +47,7 @@ WIDTHS_16, UNITS_16 = (64, 128, 256, 512, 512), (2, 2, 3, 3, 3)
 class StridedVGG(nn.Module):
     """Images (N, 3, size, size) -> (N, answers). The defaults are the thirteen convolutions of VGG-16.
 
-    The first convolution of each stage halves the picture and replaces max pooling (Springenberg et al. 2015). Batch
+    The first convolution of each stage halves the image and replaces max pooling (Springenberg et al. 2015). Batch
     normalization and ReLU follow each convolution. The last features are not averaged over space: in an aligned face
     the position of a detail, such as a smile, is known and informative.
     """
@@ -79,7 +79,7 @@ def _build_layer(convolution: nn.Conv2d) -> list[nn.Module]:
 
 
 class Classifier(nn.Module):
-    """(N, 3, H, W) in [-1, 1], any size -> logits (N, A) of ``attributes``. Differentiable in the pictures."""
+    """(N, 3, H, W) in [-1, 1], any size -> logits (N, A) of ``attributes``. Differentiable in the images."""
 
     def __init__(
         self, crop: Sequence[float], input_size: int, widths: Sequence[int], units: Sequence[int], dropout: float,
@@ -90,7 +90,7 @@ class Classifier(nn.Module):
         self.network = StridedVGG(len(attributes), input_size, widths, units, dropout)
 
     def prepared(self, images: Tensor) -> Tensor:
-        """The network's input: the crop of each picture, resized, in channels-last order (a sixth faster on a CPU)."""
+        """The network's input: the crop of each image, resized, in channels-last order (a sixth faster on a CPU)."""
         height, width = images.shape[-2:]
         left, top, right, bottom = self.crop
         images = images[..., round(top * height) : round(bottom * height), round(left * width) : round(right * width)]
@@ -131,7 +131,7 @@ class AttributeTask(BatchTask):
 
 
 def weigh_classes(labels: np.ndarray, balance: float) -> Tensor:
-    """Labels, bool (N, A) -> weights, float32 (N, A): (share of its class) ** -balance, mean 1 over the pictures."""
+    """Labels, bool (N, A) -> weights, float32 (N, A): (share of its class) ** -balance, mean 1 over the images."""
     present = labels.mean(axis=0)
     weights = np.where(labels, present, 1 - present) ** -balance
     return torch.from_numpy(weights / weights.mean(axis=0)).float()
@@ -144,7 +144,7 @@ def train(params: AttributeClassifierSettings, job: TrainingJob) -> None:
     attributes = list_annotated(rows, job.faces)
     labels = read_annotations(rows, attributes)
     pictures = training.pictures()
-    logger.info("training on %d pictures", len(pictures))
+    logger.info("training on %d images", len(pictures))
     training.start()
     metadata: dict[str, Any] = {name: getattr(params, name) for name in ARCHITECTURE} | {"crop": CROP}
     classifier = place(Classifier(**metadata, attributes=attributes))
@@ -199,7 +199,7 @@ def measure_agreement(
     """Of labels and predictions, bool (N, A): balanced accuracy (mean, smallest value, each) and accuracy (mean, each).
 
     Balanced accuracy of an attribute: (true positive rate + true negative rate) / 2; a constant prediction has 0.5. It
-    is not defined for an attribute that all pictures have or none has. ``attributes`` is the number of attributes for
+    is not defined for an attribute that all images have or none has. ``attributes`` is the number of attributes for
     which it is defined. Raises ParameterError if there is no such attribute.
     """
     balanced = {}
@@ -208,7 +208,7 @@ def measure_agreement(
             balanced[name] = float((prediction[truth].mean() + (~prediction[~truth]).mean()) / 2)
     if not balanced:
         raise ParameterError(
-            f"{archive}: in the validation split, every attribute is true of all pictures or of none, so no accuracy "
+            f"{archive}: in the validation split, every attribute is true of all images or of none, so no accuracy "
             "can be measured. To measure it, give it more people."
         )
     return {

@@ -13,15 +13,15 @@ from masquerade.training.settings import Computed, Published, Updates
 
 
 class ReconstructionSettings(SmallScale):
-    """A phase before the paper's (ours): from the principal components of the training pictures to the pictures."""
+    """A phase before the paper's (ours): from the principal components of the training images to the images."""
 
     steps: NonNegativeInt = 0
     """Updates; 0: no such phase, as the generators of the papers."""
     batch: PositiveInt = 8
-    """Pictures in one update."""
+    """Images in one update."""
     modulation: PositiveFloat = 1.0
     """Initial factor of the modulation of the convolutions (1: StyleGAN2). A small factor makes the effect of the style
-    codes on a picture almost linear, as that of its components is."""
+    codes on an image almost linear, as that of its components is."""
     critic: NonNegativeFloat = 0.0
     """Weight of a discriminator between W and the components in the training of the mapping network; 0: energy distance
     alone."""
@@ -33,7 +33,7 @@ class SharpeningSettings(SmallScale):
     steps: NonNegativeInt = 0
     """Updates; 0: no such phase."""
     batch: Annotated[int, Field(ge=2)] = 16
-    """Pictures in one update, and random faces beside them."""
+    """Images in one update, and random faces beside them."""
     kernel_rate: PositiveFloat = 0.01
     """Largest learning rate of Muon, for the weights of convolutions and modulations."""
     texture: NonNegativeFloat = 1.5
@@ -41,7 +41,7 @@ class SharpeningSettings(SmallScale):
     samples: NonNegativeFloat = 0.02
     """Weight of the adversarial loss of random faces."""
     projected: Annotated[int, Field(ge=32, multiple_of=32)] = 256
-    """Side in pixels at which the discriminator of EfficientNet-Lite1's features sees the pictures (256: Sauer et al.
+    """Side in pixels at which the discriminator of EfficientNet-Lite1's features sees the images (256: Sauer et al.
     2021)."""
     discriminator_rate: PositiveFloat = 0.002
     """Learning rate of the discriminator's Adam."""
@@ -65,7 +65,7 @@ class AdversarialSettings(Updates):
     }
 
     steps: NonNegativeInt
-    """Updates; 0: no such phase (781,250 of 32 pictures: Karras et al. 2020, appendix B)."""
+    """Updates; 0: no such phase (781,250 of 32 images: Karras et al. 2020, appendix B)."""
     r1: NonNegativeFloat
     """gamma of the R1 penalty of the discriminator (10: Karras et al. 2020, appendix B)."""
     r1_every: PositiveInt
@@ -75,7 +75,7 @@ class AdversarialSettings(Updates):
     path_length_every: PositiveInt
     """Steps from one path length penalty to the next (8: Karras et al. 2020, section 3.1)."""
     mixing: Share
-    """Share of pictures with two style codes (0.9: Karras et al. 2019, section 3.1)."""
+    """Share of images with two style codes (0.9: Karras et al. 2019, section 3.1)."""
 
 
 class HeadSettings(Settings):
@@ -84,7 +84,7 @@ class HeadSettings(Settings):
     published: WeightsName = ""
     """Weights to adopt instead of a training: ``weights:photo/generator``; '': trained here."""
     pictures: Annotated[int, Field(ge=64)]
-    """Drawn pictures from which it learns."""
+    """Drawn images from which it learns."""
     steps: PositiveInt
     """Updates of its style."""
 
@@ -98,7 +98,7 @@ class GeneratorSettings(Published, Computed):
     }
 
     channels: Annotated[list[int], Field(min_length=2, max_length=9)]
-    """Channels at 4, 8, 16, ... pixels. Their number sets the size of the pictures (9: 1024; config F)."""
+    """Channels at 4, 8, 16, ... pixels. Their number sets the size of the images (9: 1024; config F)."""
     style: PositiveInt
     """Width of Z and W (512: Karras et al. 2019)."""
     mapping: PositiveInt
@@ -112,7 +112,7 @@ class GeneratorSettings(Published, Computed):
     ema: Decay
     """Decay of the averaged generator, which is the one that is saved (0.999: ours; the paper gives a half-life)."""
     samples_every: PositiveInt = 5000
-    """Steps between sample pictures."""
+    """Steps between sample images."""
     quality_samples: Annotated[int, Field(ge=2)] = 2000
     """Generated faces on which the quality is measured."""
     small_scale: GeneratorSmallScale = GeneratorSmallScale()

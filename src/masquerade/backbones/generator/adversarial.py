@@ -123,7 +123,7 @@ def count_path_lengths(batch: int) -> int:
 
 
 def compute_path_lengths(generator: Generator, codes: Tensor) -> Tensor:
-    """||J_w^T y|| of random pictures y, (N,): Karras et al. 2020, Eq. 4; the mean over style layers, as published."""
+    """||J_w^T y|| of random images y, (N,): Karras et al. 2020, Eq. 4; the mean over style layers, as published."""
     images = generator.synthesize(codes, "fresh")
     directions = distributed.draw_normal(*images.shape, like=images) / math.sqrt(images.shape[-1] * images.shape[-2])
     slope = torch.autograd.grad((images * directions).sum(), codes, create_graph=True)[0]

@@ -193,12 +193,12 @@ def order_blocks(channels: int) -> Tensor:
     return torch.cat([torch.arange(low), *(low + 3 * torch.arange(low) + number for number in range(3))])
 
 
-DRAWN = 4  # pictures that are drawn at a time
-POINTS = 256  # pixels of a picture from which the head learns
-BATCH = 32  # pictures of an update
+DRAWN = 4  # images that are drawn at a time
+POINTS = 256  # pixels of an image from which the head learns
+BATCH = 32  # images of an update
 STYLE_RATE, KERNEL_RATE = 1e-4, 3e-4
-PSI = (0.5, 1.0)  # truncations of the pictures
-MIXED = 0.25  # share of the pictures whose last layers have the code of another one
+PSI = (0.5, 1.0)  # truncations of the images
+MIXED = 0.25  # share of the images whose last layers have the code of another one
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class Examples:
 
 @torch.no_grad()
 def draw_examples(network: MobileStyleGAN, count: int, seed: int) -> Examples:
-    """Features and colors of ``count`` drawn pictures at random pixels."""
+    """Features and colors of ``count`` drawn images at random pixels."""
     rows: list[tuple[Tensor, Tensor, Tensor]] = []
     for batch in trange(-(-count // DRAWN), desc="examples of the head", mininterval=5):
         draw = seeding.make_generator(seed, "head", batch)
@@ -235,7 +235,7 @@ def draw_examples(network: MobileStyleGAN, count: int, seed: int) -> Examples:
 
 
 def train_head(network: MobileStyleGAN, settings: HeadSettings, seed: int) -> dict[str, float]:
-    """Train the head of ``network``, in place. Returns its PSNR in dB on pictures of which it did not learn."""
+    """Train the head of ``network``, in place. Returns its PSNR in dB on images of which it did not learn."""
     examples = draw_examples(network, settings.pictures, seed)
     held = max(BATCH, settings.pictures // 30)
     mean, deviation = examples.codes.mean(0), examples.codes.std()

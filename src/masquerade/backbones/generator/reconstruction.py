@@ -1,7 +1,7 @@
-"""The first phase of the training of a generator: from the principal components of a picture to the picture.
+"""The first phase of the training of a generator: from the principal components of an image to the image.
 
-It gives good faces in minutes on two cores. The principal components of the training pictures are codes that describe
-most of a picture linearly. They are uncorrelated, so random codes give faces. The generator learns to decode these
+It gives good faces in minutes on two cores. The principal components of the training images are codes that describe
+most of an image linearly. They are uncorrelated, so random codes give faces. The generator learns to decode these
 codes, and the mapping network learns their distribution. docs/backbones.md has the measurements.
 """
 
@@ -25,7 +25,7 @@ from masquerade.training.optimizers import Muon, compute_cooldown
 
 PARTS = (2, 3, 4, 5, 6, 10, 11, 12, 13)  # brows, eyes, glasses, nose, mouth, lips: classes of the parsing masks
 SKIN = 1
-AT_ONCE = 512  # pictures of which the codes, and the weights of the pixels, are computed together
+AT_ONCE = 512  # images of which the codes, and the weights of the pixels, are computed together
 KERNEL_RATE = 0.05  # largest learning rate of Muon in the first phase (ours)
 PARTS_WEIGHT = (
     4.0  # extra weight of a pixel of brows, eyes, nose and mouth over one of the background; of skin: half of it
@@ -49,7 +49,7 @@ class PixelWeights:
         self.masks = torch.from_numpy(archive.masks(rows)) if parts else None
 
     def of(self, rows: Tensor) -> Tensor:
-        """The weights of the pictures with these numbers, float32 (N, 1, size, size), with mean 1 in a picture."""
+        """The weights of the images with these numbers, float32 (N, 1, size, size), with mean 1 in an image."""
         if self.masks is None:
             return torch.ones(len(rows), 1, self.size, self.size)
         masks = self.masks[rows][:, None]
@@ -59,9 +59,9 @@ class PixelWeights:
 
 
 class Examples:
-    """The training pictures and their mirror images, the weights of their pixels, and their linear codes.
+    """The training images and their mirror images, the weights of their pixels, and their linear codes.
 
-    Of M pictures, number M + n is the mirror image of number n. It is made when it is asked for.
+    Of M images, number M + n is the mirror image of number n. It is made when it is asked for.
     """
 
     def __init__(self, archive: FaceArchive, part: str, pictures: Tensor, generator: Generator, parts: float,
@@ -76,7 +76,7 @@ class Examples:
 
     @cached_property
     def codes(self) -> Tensor:
-        """The codes of all pictures, float32 (2 M, width).
+        """The codes of all images, float32 (2 M, width).
 
         They are computed for the first batch, because the map may first be restored, or be copied from another process.
         """
@@ -91,7 +91,7 @@ class Examples:
         return mirror(self.weights.of(rows % len(self.pictures)), rows >= len(self.pictures))
 
     def batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor, Tensor]:
-        """``count`` pictures (N, 3, S, S) in [-1, 1], the weights (N, 1, S, S) of their pixels, and their codes."""
+        """``count`` images (N, 3, S, S) in [-1, 1], the weights (N, 1, S, S) of their pixels, and their codes."""
         rows = distributed.select_rows(torch.from_numpy(draw.integers(0, 2 * len(self.pictures), count)))
         images, weights, codes = self._images(rows), self._weights(rows), self.codes[rows]
         return images.to(self.device), weights.to(self.device), codes.to(self.device)
@@ -136,9 +136,9 @@ class Weights:
 
 
 class Prior:
-    """The distribution of W: that of the codes of the training pictures, by energy distance and, if weighted, a critic.
+    """The distribution of W: that of the codes of the training images, by energy distance and, if weighted, a critic.
 
-    The energy distance alone leaves codes between two modes, which give pictures of two haircuts at once.
+    The energy distance alone leaves codes between two modes, which give images of two haircuts at once.
     """
 
     def __init__(self, weight: float, generator: Generator, examples: Examples):
@@ -171,7 +171,7 @@ class Prior:
 
 
 class Reconstruction:
-    """One update of the generator on the pictures of a batch, and one of the mapping network on codes alone."""
+    """One update of the generator on the images of a batch, and one of the mapping network on codes alone."""
 
     def __init__(
         self, settings: ReconstructionSettings, generator: Generator, examples: Examples, mixed: bool, seed: int
@@ -202,7 +202,7 @@ class Reconstruction:
 def compute_decoding_losses(
     generator: Generator, codes: Tensor, images: Tensor, weights: Tensor, mixed: bool, noise: Noise = "none"
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """The pictures of ``codes`` (N, width), and the losses that compare the pictures of every level with ``images``."""
+    """The images of ``codes`` (N, width), and the losses that compare the images of every level with ``images``."""
     with precision.use_bfloat16(codes.device, mixed):
         pyramid = generator.pyramid(generator.broadcast(codes), noise)
     pyramid = [level.float() for level in pyramid]
@@ -214,7 +214,7 @@ def compute_decoding_losses(
 
 
 def reduce_images(images: Tensor, like: Tensor) -> Tensor:
-    """Pictures averaged down to the size of the pictures ``like``."""
+    """Images averaged down to the size of the images ``like``."""
     return functional.avg_pool2d(images, images.shape[-1] // like.shape[-1])
 
 

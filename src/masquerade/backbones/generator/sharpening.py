@@ -1,8 +1,8 @@
-"""The second phase of the training of a generator: decoding goes on, and the pictures become sharp.
+"""The second phase of the training of a generator: decoding goes on, and the images become sharp.
 
 A decoder that is trained on absolute errors blurs what its codes do not determine: hair, pores, the edges of glasses. A
-measure of texture asks for as much local detail as the picture has, a discriminator for detail that looks right, in
-decoded pictures and in random faces. docs/backbones.md has the measurements.
+measure of texture asks for as much local detail as the image has, a discriminator for detail that looks right, in
+decoded images and in random faces. docs/backbones.md has the measurements.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ from masquerade.training import distributed, precision
 from masquerade.training.optimizers import compute_cooldown, descend
 
 OTHERS_RATE = 0.003  # largest learning rate of Adam, for what Muon does not train (ours)
-DECODED = 0.02  # weight of the adversarial loss of decoded pictures; pixels have weight 1 (ours)
+DECODED = 0.02  # weight of the adversarial loss of decoded images; pixels have weight 1 (ours)
 AROUND = 7  # side in pixels of the square over which the texture is averaged
 
 
@@ -77,7 +77,7 @@ class Sharpening:
 
 
 def compute_texture(images: Tensor) -> Tensor:
-    """Local sharpness of pictures (N, 3, S, S): the magnitude of the Laplacian of their gray, averaged around a pixel.
+    """Local sharpness of images (N, 3, S, S): the magnitude of the Laplacian of their gray, averaged around a pixel.
 
     Returns (N, 1, S, S). It is large where there is fine detail, whatever its place.
     """
@@ -87,7 +87,7 @@ def compute_texture(images: Tensor) -> Tensor:
     return functional.avg_pool2d((around - 4 * middle).abs(), AROUND, 1, AROUND // 2, count_include_pad=False)
 
 
-SHIFT = 4  # pixels by which pictures are moved at most before they are judged by features
+SHIFT = 4  # pixels by which images are moved at most before they are judged by features
 BRIGHTNESS = 0.15  # added to all their pixels at most
 
 
@@ -96,7 +96,7 @@ class Adversary:
 
     Sauer et al. 2021 and their code.
 
-    All pictures are moved and made brighter or darker first, so that the heads do not learn pictures by heart: two of
+    All images are moved and made brighter or darker first, so that the heads do not learn images by heart: two of
     the changes of Zhao et al. 2020 (arXiv:2006.10738).
     """
 
@@ -116,7 +116,7 @@ class Adversary:
         return loss
 
     def learn(self, images: Tensor, generated: tuple[Tensor, ...], draw: np.random.Generator) -> Tensor:
-        """One update on pictures and on kinds of generated ones, each (N, 3, S, S). Returns the loss."""
+        """One update on images and on kinds of generated ones, each (N, 3, S, S). Returns the loss."""
         real = [functional.relu(1 - scores).mean() for scores in self._scores(images, draw)]
         fakes = [[functional.relu(1 + scores).mean() for scores in self._scores(kind, draw)] for kind in generated]
         loss = torch.stack(real).mean() + torch.stack([torch.stack(losses).mean() for losses in fakes]).mean()
@@ -129,7 +129,7 @@ class Adversary:
 
 
 def move_images(images: Tensor, draw: np.random.Generator) -> Tensor:
-    """Pictures (N, 3, S, S), each with another brightness, all moved by the same few pixels; differentiable."""
+    """Images (N, 3, S, S), each with another brightness, all moved by the same few pixels; differentiable."""
     size = images.shape[-1]
     count = len(images) * distributed.count_processes()
     light = draw.uniform(-BRIGHTNESS, BRIGHTNESS, (count, 1, 1, 1)).astype(np.float32)

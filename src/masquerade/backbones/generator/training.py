@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 PSI = 0.7  # truncation of the fakes and of the quality figures: Barattin et al. 2023, published code
 MEAN_OF = 10_000  # draws of Z over which W is averaged: Karras et al. 2019, appendix B
-SAMPLES = 8  # faces in a row of a sample picture
+SAMPLES = 8  # faces in a row of a sample image
 ARCHITECTURE = ("channels", "style", "mapping", "mapping_rate")
 
 
@@ -67,7 +67,7 @@ def read_pictures(archive: FaceArchive, part: str, size: int) -> Tensor:
     """A part of the faces, uint8 (M, size, size, 3). Raises ParameterError if the archive has another size."""
     if archive.metadata["size"] != size:
         raise ParameterError(
-            f"{archive.path} holds pictures of {archive.metadata['size']} pixels, and backbones.generator.channels "
+            f"{archive.path} holds images of {archive.metadata['size']} pixels, and backbones.generator.channels "
             f"makes a generator of {size}. Give it log2(pixels) - 1 numbers."
         )
     return torch.from_numpy(archive.pictures(archive.select(part)))
@@ -76,13 +76,13 @@ def read_pictures(archive: FaceArchive, part: str, size: int) -> Tensor:
 def build(metadata: Mapping, pictures: int | None = None) -> Generator:
     """A generator with the architecture of the metadata of a checkpoint, or of the parameters.
 
-    ``pictures``: the side to which its pictures are averaged down. Raises ParameterError if that is not possible.
+    ``images``: the side to which its images are averaged down. Raises ParameterError if that is not possible.
     """
     side = 2 ** (len(metadata["channels"]) + 1)
     if pictures and side % pictures:
         raise ParameterError(
             f"backbones.generator.channels makes a generator of {side} pixels, and image.size is {pictures}: its "
-            f"pictures can be averaged to {side}, {side // 2}, {side // 4} ... pixels and never enlarged. Change one "
+            f"images can be averaged to {side}, {side // 2}, {side // 4} ... pixels and never enlarged. Change one "
             "of the two."
         )
     return Generator(side, *(metadata[name] for name in ARCHITECTURE), pictures=pictures)
@@ -91,14 +91,14 @@ def build(metadata: Mapping, pictures: int | None = None) -> Generator:
 def train(params: GeneratorSettings, job: TrainingJob) -> None:
     """Train all phases and write the averaged generator, whose ``latent_avg`` is the mean of W.
 
-    If codes of pictures were decoded, the checkpoint also has their linear map. Of the generator of a package, the head
+    If codes of images were decoded, the checkpoint also has their linear map. Of the generator of a package, the head
     alone is trained.
     """
     if params.head:
         generator = random_face.build_without_head()
         measure_mean(generator, job.seed)
         figures = random_face.train_head(generator, params.head, job.seed)
-        logger.info("the head of 256 pixels: %.2f dB to the published pictures", figures["psnr"])
+        logger.info("the head of 256 pixels: %.2f dB to the published images", figures["psnr"])
         save_head(job.checkpoint, generator, params)
         return
     small = params.small_scale
@@ -123,7 +123,7 @@ def train(params: GeneratorSettings, job: TrainingJob) -> None:
 
 
 def convert_official(params: GeneratorSettings, published: Path, job: TrainingJob) -> None:
-    """Write the checkpoint from a published file. Its pictures get the size of the training faces.
+    """Write the checkpoint from a published file. Its images get the size of the training faces.
 
     Raises CheckpointError if the file does not fit ``params``, ParameterError if it cannot have that size.
     """
@@ -151,7 +151,7 @@ def save_head(checkpoint: Path, generator: MobileStyleGAN, params: GeneratorSett
 
 
 def load_linear_map(checkpoint: Path) -> LinearCodes:
-    """The map from pictures to codes that the generator of a checkpoint learned to decode.
+    """The map from images to codes that the generator of a checkpoint learned to decode.
 
     Raises CheckpointError if it learned from random codes alone, or is a published one.
     """
@@ -204,7 +204,7 @@ def quality(generator: Generator | MobileStyleGAN, job: TrainingJob, count: int)
     ``detection`` (truncated) and ``detection_untruncated``: share of faces that dlib's HOG detects.
     ``frechet_distance``: of untruncated faces to the faces of the training, on MobileNetV2's features.
     ``frechet_distance_of_real``: of the validation split to the faces of the training, for comparison. Both are of
-    ``frechet_pictures`` pictures, because the distance grows when pictures are few. ``variety``: mean distance between
+    ``frechet_pictures`` images, because the distance grows when images are few. ``variety``: mean distance between
     the features of generated faces, over that between real faces (1: as varied).
     """
     from masquerade.core.statistics import compute_frechet

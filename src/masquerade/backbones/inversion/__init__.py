@@ -1,4 +1,4 @@
-"""The inversion, an encoder from pictures to the latent space W+ of the generator: parameters and training.
+"""The inversion, an encoder from images to the latent space W+ of the generator: parameters and training.
 
 The architectures (e4e, pSp) are in networks/latent_encoders.py; the readers of their published files are in
 generator/layouts.py.
@@ -42,14 +42,14 @@ class CodeDiscriminatorSettings(Settings):
 
 
 class PairSettings(Settings):
-    """Drawn pictures with known codes, from which the kind ``mobile`` learns."""
+    """Drawn images with known codes, from which the kind ``mobile`` learns."""
 
     count: NonNegativeInt
-    """Pictures, drawn once before the first step (0: none; ours)."""
+    """Images, drawn once before the first step (0: none; ours)."""
     batch: PositiveInt
     """Pairs in a batch; they are made worse as photographs are: compression, blur, grain, small shifts."""
     pictures_every: PositiveInt
-    """Steps from one with ``batch`` pictures of the faces, whose codes are unknown, to the next. Such a step draws them
+    """Steps from one with ``batch`` images of the faces, whose codes are unknown, to the next. Such a step draws them
     and takes much longer."""
 
 
@@ -77,7 +77,7 @@ class InversionSmallScale(SmallScale):
     """Whether the encoder learns what to add to the linear codes that the generator learned to decode, and not to the
     mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
     optimizer: Literal["adam", "muon"] = "adam"
-    """muon: for the weights of convolutions, with Adam for the rest; it needs fewer pictures."""
+    """muon: for the weights of convolutions, with Adam for the rest; it needs fewer images."""
     parts: NonNegativeFloat = 0.0
     """Extra weight of a pixel of brows, eyes, nose and mouth in the absolute differences, as for the generator."""
     absolute: NonNegativeFloat = 0.0
@@ -87,7 +87,7 @@ class InversionSmallScale(SmallScale):
     texture: NonNegativeFloat = 0.0
     """Weight of the difference of local sharpness, as in the generator's training."""
     codes: NonNegativeFloat = 0.0
-    """Weight of the mean squared error of the codes of generated pictures, which are known. For the kind ``mobile`` it
+    """Weight of the mean squared error of the codes of generated images, which are known. For the kind ``mobile`` it
     is the error of the styles that the codes give."""
 
 
@@ -104,13 +104,13 @@ class InversionSettings(Published, Updates, Computed):
     """e4e: one code and offsets to it; psp: a code of its own for each layer; mobile: MobileNetV2 from ImageNet, which
     learns from ``pairs`` (ours; for the generator of random-face). It has no ``linear``, ``widths`` and ``units``."""
     input_size: Annotated[int, Field(ge=16)]
-    """Side in pixels of the encoder's input (256: Tov et al. 2021); the encoder resizes pictures to it."""
+    """Side in pixels of the encoder's input (256: Tov et al. 2021); the encoder resizes images to it."""
     widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
     """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]
     """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
     batch: PositiveInt
-    """Real pictures in a batch (8: Tov et al. 2021, appendix A)."""
+    """Real images in a batch (8: Tov et al. 2021, appendix A)."""
     offsets_from: NonNegativeInt
     """The step from which the first offset is trained (20000: appendix A); before it all layers have one code."""
     offsets_every: PositiveInt
@@ -124,7 +124,7 @@ class InversionSettings(Published, Updates, Computed):
     refinement: RefinementSettings | None = None
     """What follows the encoder."""
     samples_every: PositiveInt = 5000
-    """Steps between sample pictures."""
+    """Steps between sample images."""
     small_scale: InversionSmallScale = InversionSmallScale()
     """What small scales change."""
     floor_identity: Annotated[float, Field(ge=-1, le=1)] = 0.5

@@ -1,4 +1,4 @@
-"""The inversion: an encoder from pictures to codes in W+ of the generator."""
+"""The inversion: an encoder from images to codes in W+ of the generator."""
 
 from types import ModuleType
 

@@ -27,9 +27,9 @@ ARCHITECTURE = ("kind", "input_size", "widths", "units")
 
 
 class Inverter(nn.Module):
-    """Pictures (N, 3, H, W) in [-1, 1], any size -> W+ (N, layers, style): a start plus the encoder's output.
+    """Images (N, 3, H, W) in [-1, 1], any size -> W+ (N, layers, style): a start plus the encoder's output.
 
-    The start is the mean codes or, if there is a map ``linear``, the linear codes of the picture. ``generator``: the
+    The start is the mean codes or, if there is a map ``linear``, the linear codes of the image. ``generator``: the
     md5 of the checkpoint of the generator to which this W+ belongs. A training calls the module: that is the encoder
     alone. Whoever inverts a face calls `invert`.
 
@@ -69,14 +69,14 @@ class Inverter(nn.Module):
         return refine(codes, images, generator, self._space, self.refinement)
 
     def reaches(self, images: np.ndarray, reconstructions: np.ndarray) -> np.ndarray:
-        """Whether each reconstruction (N, 3, S, S) is nearer to its picture than ``limit``: bool (N,)."""
+        """Whether each reconstruction (N, 3, S, S) is nearer to its image than ``limit``: bool (N,)."""
         if self.limit is None:
             return np.ones(len(images), dtype=bool)
         return compute_errors(images, reconstructions) < self.limit
 
 
 def compute_errors(images: np.ndarray, reconstructions: np.ndarray) -> np.ndarray:
-    """The error of each reconstruction: LPIPS on AlexNet to the picture, (N,)."""
+    """The error of each reconstruction: LPIPS on AlexNet to the image, (N,)."""
     network = load_loss_network(inputs.device())
     return inputs.apply_in_batches(network, inputs.AT_ONCE, reconstructions, images).flatten().numpy()
 
@@ -137,11 +137,11 @@ def refine(
     codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: RefinementSettings,
     seen: Tensor | None = None, further: Callable[[Tensor, slice], Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
-    """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the pictures (N, 3, S, S) it draws.
+    """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the images (N, 3, S, S) it draws.
 
     All faces are optimized together, each with its own code and state, so a face does not depend on its batch.
     ``seen`` (N, 1, S, S): 1 where ``images``, which are 0 elsewhere, count; None: everywhere. ``further``: another
-    error (n,) of drawn pictures (n, 3, S, S), which are those of these rows.
+    error (n,) of drawn images (n, 3, S, S), which are those of these rows.
     """
     network = load_loss_network(images.device) if settings.perceptual else None
     with torch.enable_grad():
@@ -171,7 +171,7 @@ def refine(
 
 
 def compute_picture_errors(images: Tensor, targets: Tensor, settings: RefinementSettings) -> Tensor:
-    """The weighted squared errors of pixels, and of means over squares, of each picture (N,)."""
+    """The weighted squared errors of pixels, and of means over squares, of each image (N,)."""
     coarse = functional.avg_pool2d(images, COARSE) - functional.avg_pool2d(targets, COARSE)
     pixels = (images - targets).square().mean((1, 2, 3))
     return settings.pixels * pixels + settings.coarse * coarse.square().mean((1, 2, 3))

@@ -1,4 +1,4 @@
-"""The training of the kind ``mobile``, on drawn pairs and on pictures without codes, and how good an inversion is."""
+"""The training of the kind ``mobile``, on drawn pairs and on images without codes, and how good an inversion is."""
 
 import logging
 import shutil
@@ -29,9 +29,9 @@ CHIP, PADDING = 150, 0.25  # of dlib's recognizer
 class MobileTask:
     """Updates of the encoder.
 
-    Each step has drawn pairs: the picture is made worse as photographs are, its code stays. Every
-    ``pairs.pictures_every`` steps it also has pictures of the faces, in another light: what the generator draws of the
-    code of the worse picture must be the picture.
+    Each step has drawn pairs: the image is made worse as photographs are, its code stays. Every
+    ``pairs.pictures_every`` steps it also has images of the faces, in another light: what the generator draws of the
+    code of the worse image must be the image.
     """
 
     own_precision = True
@@ -60,7 +60,7 @@ class MobileTask:
         with precision.use_bfloat16(self.device, params.mixed):
             codes = self.inverter(photographs.degrade(images, draw)).float()
         values = {"codes": self.error(codes, true_codes).mean()}
-        # a step with pictures draws them, and takes much longer
+        # a step with images draws them, and takes much longer
         if (params.weights.pixels or params.weights.lpips) and step % self.own.pictures_every == 0:
             values |= self._picture_losses(draw)
         total = weigh_losses(values, params.loss_weights)
@@ -120,7 +120,7 @@ logger = logging.getLogger(__name__)
 PSI = (0.5, 1.0)  # truncation of the codes
 CROSSED, MIXED = 0.25, 0.45  # shares of codes with the later layers of another face, and with each layer between two
 FARTHEST = 0.7  # of the way to the other face
-CHUNK = 200  # pictures in a file
+CHUNK = 200  # images in a file
 
 
 def draw_codes(generator: MobileStyleGAN, draw: np.random.Generator, count: int) -> Tensor:
@@ -138,10 +138,10 @@ def draw_codes(generator: MobileStyleGAN, draw: np.random.Generator, count: int)
 
 
 class Pairs:
-    """``count`` drawn pictures, uint8 (count, 3, side, side), and their codes, both from ``seed``.
+    """``count`` drawn images, uint8 (count, 3, side, side), and their codes, both from ``seed``.
 
-    Drawing takes most of the time of a training on pairs, so it happens once: `draw` keeps the pictures in files of
-    `CHUNK` pictures in ``folder``, from which an interrupted training goes on, until `discard`.
+    Drawing takes most of the time of a training on pairs, so it happens once: `draw` keeps the images in files of
+    `CHUNK` images in ``folder``, from which an interrupted training goes on, until `discard`.
     """
 
     def __init__(self, generator: MobileStyleGAN, count: int, side: int, folder: Path, seed: int):
@@ -151,7 +151,7 @@ class Pairs:
         self.pictures, self.codes = (torch.cat(parts) for parts in zip(*chunks, strict=True))
 
     def batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
-        """Pictures (count, 3, side, side) in [-1, 1] and their codes, drawn with repetition."""
+        """Images (count, 3, side, side) in [-1, 1] and their codes, drawn with repetition."""
         device = self.generator.latent_avg.device
         rows = torch.from_numpy(draw.integers(0, len(self.pictures), count))
         return self.pictures[rows].to(device).float() / 127.5 - 1, self.codes[rows].to(device)

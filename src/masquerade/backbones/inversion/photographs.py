@@ -1,4 +1,4 @@
-"""Pictures made worse as photographs are: compression, blur, grain, light, and a face not quite in its place."""
+"""Images made worse as photographs are: compression, blur, grain, light, and a face not quite in its place."""
 
 import math
 
@@ -15,7 +15,7 @@ GRAIN = 0.08  # largest deviation of the grain, in [-1, 1]
 QUALITY = (20.0, 95.0)  # of JPEG
 SHIFT, TURN, ZOOM = 0.02, 4.0, 0.04  # as a share of the side, in degrees, as a share
 LIGHT, COLOR = 0.25, 0.08  # largest exponent of the gamma, largest change of a color channel
-SHARE = 0.6  # of the pictures that have a given fault
+SHARE = 0.6  # of the images that have a given fault
 YCBCR = ((0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -0.081312))  # ITU-T T.871
 LUMINANCE = (
     (16, 11, 10, 16, 24, 40, 51, 61), (12, 12, 14, 19, 26, 58, 60, 55), (14, 13, 16, 24, 40, 57, 69, 56),
@@ -27,14 +27,14 @@ CHROMINANCE = ((17, 18, 24, 47), (18, 21, 26, 66), (24, 26, 56, 99), (47, 66, 99
 
 
 def degrade(images: Tensor, draw: np.random.Generator) -> Tensor:
-    """Pictures (N, 3, H, W) in [-1, 1] with the faults of photographs, each picture with its own.
+    """Images (N, 3, H, W) in [-1, 1] with the faults of photographs, each image with its own.
 
-    What the faults hide is still in the picture's code: blur, grain, compression, and a small shift, turn and zoom.
+    What the faults hide is still in the image's code: blur, grain, compression, and a small shift, turn and zoom.
     """
     count = len(images)
 
     def some(most: float, least: float = 0.0) -> np.ndarray:
-        """A strength for each picture; 0 for those without the fault."""
+        """A strength for each image; 0 for those without the fault."""
         return draw.uniform(least, most, count) * (draw.random(count) < SHARE)
 
     moved_images = move_images(images, some(SHIFT, -SHIFT), some(SHIFT, -SHIFT), some(TURN, -TURN), some(ZOOM, -ZOOM))
@@ -46,7 +46,7 @@ def degrade(images: Tensor, draw: np.random.Generator) -> Tensor:
 
 
 def relight(images: Tensor, draw: np.random.Generator) -> Tensor:
-    """Pictures (N, 3, H, W) in [-1, 1] in another light: a gamma, and a gain of each color.
+    """Images (N, 3, H, W) in [-1, 1] in another light: a gamma, and a gain of each color.
 
     The light is part of what a code says, so a target must have it too.
     """
@@ -57,14 +57,14 @@ def relight(images: Tensor, draw: np.random.Generator) -> Tensor:
 
 
 def move_images(images: Tensor, right: np.ndarray, down: np.ndarray, turn: np.ndarray, zoom: np.ndarray) -> Tensor:
-    """Pictures moved by shares of their side, turned by degrees, and enlarged by a share; edges are mirrored."""
+    """Images moved by shares of their side, turned by degrees, and enlarged by a share; edges are mirrored."""
     maps = build_maps(np.radians(turn), 1 / (1 + zoom), -2 * np.stack([right, down], axis=1)).to(images)
     grid = functional.affine_grid(maps, list(images.shape), align_corners=False)
     return functional.grid_sample(images, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
 
 
 def blur(images: Tensor, deviations: np.ndarray) -> Tensor:
-    """Each picture after a Gaussian blur of its own deviation in pixels; 0: as it is."""
+    """Each image after a Gaussian blur of its own deviation in pixels; 0: as it is."""
     count, channels, height = images.shape[:3]
     reach = math.ceil(2 * BLUR)
     places = torch.arange(-reach, reach + 1).to(images)
@@ -76,7 +76,7 @@ def blur(images: Tensor, deviations: np.ndarray) -> Tensor:
 
 
 def compress(images: Tensor, quality: np.ndarray) -> Tensor:
-    """Pictures (N, 3, H, W) in [-1, 1], H and W multiples of 16, as JPEG of its own quality (1 to 100) shows each.
+    """Images (N, 3, H, W) in [-1, 1], H and W multiples of 16, as JPEG of its own quality (1 to 100) shows each.
 
     Cosine transform of blocks of 8 x 8, quantization, colors at half the resolution (ITU-T T.81; scaling of the tables
     as in libjpeg). The lossless part of the format is left out.
@@ -94,7 +94,7 @@ def compress(images: Tensor, quality: np.ndarray) -> Tensor:
 
 
 def _quantize(planes: Tensor, table: Tensor, scale: np.ndarray) -> Tensor:
-    """Planes (N, C, H, W) after the quantization of their blocks by ``table`` times the ``scale`` of each picture."""
+    """Planes (N, C, H, W) after the quantization of their blocks by ``table`` times the ``scale`` of each image."""
     count, channels, height, width = planes.shape
     steps = (table * torch.from_numpy(scale).to(planes)[:, None, None]).round().clamp(1, 255)[:, None, None, None]
     frequency, place = np.mgrid[:8, :8]
@@ -107,5 +107,5 @@ def _quantize(planes: Tensor, table: Tensor, scale: np.ndarray) -> Tensor:
 
 
 def _expand(values: np.ndarray, images: Tensor) -> Tensor:
-    """A number for each picture, as a tensor (N, 1, 1, 1)."""
+    """A number for each image, as a tensor (N, 1, 1, 1)."""
     return torch.from_numpy(values).to(images)[:, None, None, None]

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 R1, R1_EVERY = 10.0, 16  # weight and interval of the R1 penalty: Tov et al. 2021, appendix A
 COOLDOWN = 0.4  # share of the steps over which the learning rate falls
-SAMPLES = 8  # faces in a sample picture
+SAMPLES = 8  # faces in a sample image
 LIMIT_ON = 24  # people of whom the limit of the kind ``mobile`` and its quality are measured
 LPIPS_KNOB = "backbones.inversion.weights.lpips"
 
@@ -97,7 +97,7 @@ class InversionTask:
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
     def _picture_losses(self, generated: Tensor, images: Tensor, weights: Tensor) -> dict[str, Tensor]:
-        """The losses that compare pictures, of those that have a weight."""
+        """The losses that compare images, of those that have a weight."""
         loss_weights = self.params.loss_weights
         values = {"pixels": (generated - images).square().mean()}
         if loss_weights.identity:
@@ -111,7 +111,7 @@ class InversionTask:
         return values
 
     def _images(self, draw: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Pictures of a batch, half of them mirrored, and the weights of their pixels."""
+        """Images of a batch, half of them mirrored, and the weights of their pixels."""
         rows = torch.from_numpy(draw.integers(0, len(self.pictures), self.params.batch))
         images = to_images(self.pictures[rows].to(self.device))
         weights = self.weights.of(rows).to(self.device)
@@ -182,7 +182,7 @@ def train(params: InversionSettings, job: TrainingJob) -> None:
 
 
 def select_measured(archive: FaceArchive) -> pd.DataFrame:
-    """The first picture of each of at most `LIMIT_ON` people of the validation split."""
+    """The first image of each of at most `LIMIT_ON` people of the validation split."""
     return archive.select("validation").drop_duplicates("identity").iloc[:LIMIT_ON]
 
 
@@ -208,7 +208,7 @@ def convert_official(params: InversionSettings, published: Path, job: TrainingJo
 
 
 def reconstruct(inverter: Inverter, generator: Generator, images: np.ndarray, refined: bool = True) -> np.ndarray:
-    """float32 (N, 3, size, size) in [-1, 1] -> the pictures that the generator makes of their codes, in that form.
+    """float32 (N, 3, size, size) in [-1, 1] -> the images that the generator makes of their codes, in that form.
 
     ``refined``: of the codes after the refinement, if there is one.
     """
@@ -230,7 +230,7 @@ def quality(inverter: Inverter, job: TrainingJob) -> dict[str, float]:
     """Means over the validation split: ``identity`` (cosine), ``psnr`` (dB), ``perceptual`` (`MobileNetFeatures`).
 
     For the kind ``mobile`` also ``lpips``, ``dlib`` (distance; no loss has it) and ``reached``, the share of faces that
-    the inversion reaches, all on one picture of each of at most `LIMIT_ON` people, because a refinement takes seconds.
+    the inversion reaches, all on one image of each of at most `LIMIT_ON` people, because a refinement takes seconds.
     """
     generator, identity = (load_backbone(name, job.backbones) for name in ("generator", "identity"))
     network = MobileNetFeatures(min(max(generator.size, 64), 224))

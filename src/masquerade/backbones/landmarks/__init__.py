@@ -15,9 +15,9 @@ class LandmarksSettings(OwnPublished, RisingUpdates):
     """The network, its training and its floor."""
 
     input_size: Annotated[int, Field(ge=32)]
-    """Side in pixels of the network's input; the network resizes pictures to it (64: Feng et al. 2018)."""
+    """Side in pixels of the network's input; the network resizes images to it (64: Feng et al. 2018)."""
     widths: Annotated[list[PositiveInt], Field(min_length=1, max_length=7)]
-    """Channels of the convolutions; each halves the picture (32, 64, 128, 256, 512: CNN-6)."""
+    """Channels of the convolutions; each halves the image (32, 64, 128, 256, 512: CNN-6)."""
     hidden: PositiveInt
     """Units of the hidden layer (1024: CNN-6)."""
     wing_width: PositiveFloat

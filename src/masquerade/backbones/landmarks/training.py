@@ -1,4 +1,4 @@
-"""The landmark network: from pictures to points, its training, and its quality."""
+"""The landmark network: from images to points, its training, and its quality."""
 
 import logging
 import math
@@ -30,7 +30,7 @@ GOOD = 8.0
 
 
 def order_mirrored_points() -> Tensor:
-    """int64 (68,): for each point of a mirrored picture, its number in the picture, in iBUG order."""
+    """int64 (68,): for each point of a mirrored image, its number in the image, in iBUG order."""
     runs = [
         range(16, -1, -1), range(26, 16, -1), range(27, 31), range(35, 30, -1),  # outline, brows, bridge, nostrils
         (45, 44, 43, 42, 47, 46), (39, 38, 37, 36, 41, 40),  # eyes, lids in the order of the other eye
@@ -44,7 +44,7 @@ WIDTHS = (32, 64, 128, 256, 512)
 
 
 class LandmarkNet(nn.Module):
-    """Images (N, 3, size, size) in [-1, 1] -> points (N, points, 2): x, y as shares of the picture's side.
+    """Images (N, 3, size, size) in [-1, 1] -> points (N, points, 2): x, y as shares of the image's side.
 
     CNN-6 (Feng et al. 2018, section 3): 3 x 3 convolutions, each followed by ReLU and 2 x 2 max pooling, one hidden
     layer, and the coordinates. Unlike a heat map, a coordinate has a gradient at every position.
@@ -89,7 +89,7 @@ def compute_wing_loss(predicted: Tensor, true: Tensor, w: float, epsilon: float)
 
 
 class Landmarker(nn.Module):
-    """(N, 3, H, W) in [-1, 1], any size -> (N, 68, 2): x, y in pixels of those pictures, iBUG order. Differentiable."""
+    """(N, 3, H, W) in [-1, 1], any size -> (N, 68, 2): x, y in pixels of those images, iBUG order. Differentiable."""
 
     def __init__(self, network: LandmarkNet, input_size: int):
         super().__init__()
@@ -101,7 +101,7 @@ class Landmarker(nn.Module):
 
 
 def to_pixels(shares: Tensor, size: tuple[int, ...]) -> Tensor:
-    """Shares of the sides -> pixels of a picture of ``size`` (H, W); the center of pixel 0 is at 0."""
+    """Shares of the sides -> pixels of an image of ``size`` (H, W); the center of pixel 0 is at 0."""
     return shares * shares.new_tensor([size[1], size[0]]) - 0.5
 
 
@@ -137,7 +137,7 @@ def train(params: LandmarksSettings, job: TrainingJob) -> None:
     rows = archive.select(job.people)
     pictures = archive.pictures(rows)
     points = read_points(Faces(pictures, rows), job.faces)
-    logger.info("training on %d pictures", len(pictures))
+    logger.info("training on %d images", len(pictures))
     training.start()
     metadata = {"input_size": params.input_size, "widths": params.widths, "hidden": params.hidden}
     landmarker = build(metadata)

@@ -29,7 +29,7 @@ class ParsingSettings(Published, RisingUpdates):
     }
 
     input_size: Annotated[int, Field(ge=32)]
-    """Side in pixels of the network's input; the network resizes pictures to it (512: the published code)."""
+    """Side in pixels of the network's input; the network resizes images to it (512: the published code)."""
     width: Channels
     """Channels of the stem; all others are multiples of it (64: ResNet-18, the published weights)."""
     stride: Literal[2, 4, 8]

@@ -1,4 +1,4 @@
-"""The face parser: from pictures to labels, its training, and its quality."""
+"""The face parser: from images to labels, its training, and its quality."""
 
 import logging
 import math
@@ -29,14 +29,14 @@ logger = logging.getLogger(__name__)
 
 
 def map_mirrored_classes() -> Tensor:
-    """int64 (19,): label -> its label in a mirrored picture. l_lip is the lower lip and has no side."""
+    """int64 (19,): label -> its label in a mirrored image. l_lip is the lower lip and has no side."""
     sides = {"l_brow": "r_brow", "l_eye": "r_eye", "l_ear": "r_ear"}
     other = sides | {right: left for left, right in sides.items()}
     return torch.tensor([CLASSES.index(other.get(name, name)) for name in CLASSES])
 
 
 class Parser(nn.Module):
-    """(N, 3, H, W) in [-1, 1], any size -> logits (N, 19, H, W). Differentiable in the pictures."""
+    """(N, 3, H, W) in [-1, 1], any size -> logits (N, 19, H, W). Differentiable in the images."""
 
     mean: Tensor
     std: Tensor
@@ -48,7 +48,7 @@ class Parser(nn.Module):
         self.register_buffer("std", torch.tensor(std)[:, None, None], persistent=False)
 
     def prepared(self, images: Tensor) -> Tensor:
-        """The network's input: pictures at its size, in [0, 1] and normalized."""
+        """The network's input: images at its size, in [0, 1] and normalized."""
         images = deterministic.resize(images, (self.input_size, self.input_size))
         return ((images + 1) / 2 - self.mean) / self.std
 
@@ -118,7 +118,7 @@ def train(params: ParsingSettings, job: TrainingJob) -> None:
     archive = training.archive
     rows = archive.select(job.people)
     pictures, masks = archive.pictures(rows), read_masks(archive, rows)
-    logger.info("training on %d pictures", len(pictures))
+    logger.info("training on %d images", len(pictures))
     training.start()
     metadata = describe_architecture(params)
     task = ParsingTask(place(build(metadata)), params, pictures, masks, training.seed)
@@ -168,7 +168,7 @@ def load(checkpoint: Path) -> Parser:
 
 
 def quality(parser: Parser, job: TrainingJob) -> dict[str, float]:
-    """`measure_agreement` with the masks of the validation split, at the size of the pictures."""
+    """`measure_agreement` with the masks of the validation split, at the size of the images."""
     archive = FaceArchive(job.faces)
     counts = np.zeros((len(CLASSES), len(CLASSES)), np.int64)
     pictures = 0

@@ -18,7 +18,7 @@ class RecognitionSettings(RisingUpdates):
         "weight_decay": "0.0005: Deng et al. 2019, section 3.1",
     }
     input_size: Annotated[int, Field(ge=32)]
-    """Side in pixels of the network's input; the network resizes pictures to it."""
+    """Side in pixels of the network's input; the network resizes images to it."""
     identities: tuple[Share, Share]
     """Part of the people of its group, in the order of a hash of their names: [0, 0.5] is the first half."""
     scale: PositiveFloat
@@ -39,9 +39,9 @@ class PhotographSettings(Settings):
     frozen: Annotated[int, Field(ge=0, le=18)]
     """The first blocks that keep ImageNet's weights: of 18 of MobileNetV2, of 17 of EfficientNet-Lite0."""
     exchanged: Share
-    """Share of the pictures whose hair, clothes and background come from another person."""
+    """Share of the images whose hair, clothes and background come from another person."""
     erased: Share
-    """Share of the pictures whose hair, clothes and background are one color with noise."""
+    """Share of the images whose hair, clothes and background are one color with noise."""
 
 
 SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave none
@@ -51,7 +51,7 @@ class IdentitySettings(Published):
     """The network, the file to adopt, or its training."""
 
     sources = {
-        "published": "model_ir_se50.pth: ``asset:ir_se50``; it sees FALCO's crop of a picture",
+        "published": "model_ir_se50.pth: ``asset:ir_se50``; it sees FALCO's crop of an image",
     }
 
     widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]

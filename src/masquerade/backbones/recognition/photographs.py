@@ -1,6 +1,6 @@
-"""Trains a recognizer for photographs: pictures are augmented as photographs differ, and a face loses its surroundings.
+"""Trains a recognizer for photographs: images are augmented as photographs differ, and a face loses its surroundings.
 
-Generated pictures of a person share hair, clothes and background, which a network takes for the person. So the training
+Generated images of a person share hair, clothes and background, which a network takes for the person. So the training
 exchanges what lies outside of the face with that of another person of the batch, or erases it.
 """
 
@@ -27,7 +27,7 @@ TURN, ZOOM, SHIFT = 8.0, 0.08, 0.05
 GAIN, TINT, LIFT = 0.25, 0.12, 0.2
 """Largest change of the contrast, of the contrast of a color, and of the brightness on the scale [-1, 1]."""
 GRAY, REDUCED, COMPRESSED = 0.15, 0.4, 0.4
-"""Shares of the pictures in gray, with fewer pixels, and with JPEG's errors."""
+"""Shares of the images in gray, with fewer pixels, and with JPEG's errors."""
 SMALLEST, QUALITY, NOISE = 0.25, (15, 80), 0.06
 """Fewest pixels of a side as a share, range of JPEG's quality, largest deviation of noise on the scale [-1, 1]."""
 FACE = (0.0, 0.05, 0.62, 0.84)
@@ -37,7 +37,7 @@ EDGE = 0.12
 
 
 class PhotographTask(BatchTask):
-    """ArcFace (Deng et al. 2019, Eq. 3) in which two augmented pictures of a person are each other's class center.
+    """ArcFace (Deng et al. 2019, Eq. 3) in which two augmented images of a person are each other's class center.
 
     The classes of a step are the people of its batch. Centers that are learned start at random, and a short training
     spends its steps on them.
@@ -61,7 +61,7 @@ class PhotographTask(BatchTask):
         super().__init__({"recognizer": recognizer}, params, pictures, labels, seed)
 
     def draw_rows(self, draw: np.random.Generator) -> np.ndarray:
-        """Two pictures of each of some people: first one of each, then the others in the same order."""
+        """Two images of each of some people: first one of each, then the others in the same order."""
         people = draw.choice(len(self.rows), min(self.params.batch // 2, len(self.rows)), replace=False)
         pairs = np.stack([draw.choice(self.rows[person], 2, replace=len(self.rows[person]) < 2) for person in people])
         return pairs.T.ravel()
@@ -116,7 +116,7 @@ def _crop(pictures: Tensor, draw: np.random.Generator, side: int) -> Tensor:
 
 
 def _change_surroundings(images: Tensor, draw: np.random.Generator, settings: PhotographSettings) -> Tensor:
-    """Exchange what lies outside of the face with that of another picture, or erase it."""
+    """Exchange what lies outside of the face with that of another image, or erase it."""
     count, _, side, _ = images.shape
     rows, columns = torch.meshgrid(*(torch.linspace(-1, 1, side),) * 2, indexing="ij")
     middle = torch.from_numpy(np.array(FACE[:2]) + draw.uniform(-0.05, 0.05, (count, 2))).float()[..., None, None]
@@ -133,7 +133,7 @@ def _change_surroundings(images: Tensor, draw: np.random.Generator, settings: Ph
 
 
 def _change_light(images: Tensor, draw: np.random.Generator) -> Tensor:
-    """Other contrast, colors and brightness, some pictures in gray."""
+    """Other contrast, colors and brightness, some images in gray."""
     count = len(images)
     gain = 1 + draw.uniform(-GAIN, GAIN, (count, 1, 1, 1)) + draw.uniform(-TINT, TINT, (count, 3, 1, 1))
     lift = draw.uniform(-LIFT, LIFT, (count, 1, 1, 1)) + draw.uniform(-TINT, TINT, (count, 3, 1, 1))

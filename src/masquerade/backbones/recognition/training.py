@@ -30,7 +30,7 @@ EMBEDDING = 512
 
 
 class Crop(NamedTuple):
-    """The crop of a picture of ``of`` x ``of`` pixels that a published network sees; edges in pixels."""
+    """The crop of an image of ``of`` x ``of`` pixels that a published network sees; edges in pixels."""
 
     of: int
     left: int
@@ -40,14 +40,14 @@ class Crop(NamedTuple):
 
 
 CROP = Crop(of=256, left=32, top=35, right=220, bottom=223)
-"""The crop of an FFHQ-aligned picture in which ArcFace's five points put the face: published code of e4e, FALCO."""
+"""The crop of an FFHQ-aligned image in which ArcFace's five points put the face: published code of e4e, FALCO."""
 
 
 class Recognizer(nn.Module):
-    """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, 512). Differentiable in the pictures.
+    """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, 512). Differentiable in the images.
 
-    ``crop``: of a published network. Pictures are resized to ``crop.of``, cropped, and resized to the input size, both
-    times by averages over areas, as its authors do. Without a crop the whole picture is resized.
+    ``crop``: of a published network. Images are resized to ``crop.of``, cropped, and resized to the input size, both
+    times by averages over areas, as its authors do. Without a crop the whole image is resized.
     """
 
     def __init__(self, network: nn.Module, input_size: int, crop: Crop | None = None):
@@ -69,7 +69,7 @@ class Recognizer(nn.Module):
 
 
 class RecognitionTask(BatchTask):
-    """ArcFace on the pictures of some identities (Deng et al. 2019)."""
+    """ArcFace on the images of some identities (Deng et al. 2019)."""
 
     stream = "recognition"
 
@@ -125,13 +125,13 @@ def train(
         )
     if not archive.select("validation")["identity"].duplicated().any():
         raise ParameterError(
-            f"{job.faces}: verification needs a person with two pictures in the validation split, and there is none. "
+            f"{job.faces}: verification needs a person with two images in the validation split, and there is none. "
             "Give it more people."
         )
     rows = rows[rows["identity"].isin(identities)]
     numbers = {name: number for number, name in enumerate(identities)}
     labels = rows["identity"].map(numbers).to_numpy(np.int64, copy=True)
-    logger.info("training on %d pictures of %d identities", len(rows), len(identities))
+    logger.info("training on %d images of %d identities", len(rows), len(identities))
     training.start()
     metadata = {**metadata, "input_size": params.input_size, "identities": len(identities)}
     recognizer = place(_build_recognizer(build(metadata), metadata))
@@ -180,8 +180,8 @@ def measure_verification(embeddings: np.ndarray, identities: list[str]) -> dict[
     """Verification figures of unit embeddings (N, D), over all pairs.
 
     ``auc``: area under the ROC curve. ``tar_at_far_0.01`` and ``tar_at_far_0.001``: largest true-accept rate of a
-    threshold whose false-accept rate is at most that number. ``rank1``: share of the pictures, of people with several,
-    whose nearest other picture is of the same person. ``genuine_pairs``, ``impostor_pairs``: numbers of pairs.
+    threshold whose false-accept rate is at most that number. ``rank1``: share of the images, of people with several,
+    whose nearest other image is of the same person. ``genuine_pairs``, ``impostor_pairs``: numbers of pairs.
     """
     from sklearn.metrics import roc_auc_score, roc_curve
 

@@ -27,12 +27,12 @@ class TextSettings(Settings):
 
 
 class SemanticsSmallScale(KernelSmallScale):
-    """What small scales change, which train on few pictures in few steps. Muon trains matrices too."""
+    """What small scales change, which train on few images in few steps. Muon trains matrices too."""
 
     stem: list[PositiveInt] = []
     """Channels of the convolutions of stride 2 that embed a patch (Xiao et al. 2021); []: CLIP's single one."""
     per_person: NonNegativeInt = 0
-    """Pictures of each person in a batch, so that captions in it differ little (0: no such rule, as in CLIP)."""
+    """Images of each person in a batch, so that captions in it differ little (0: no such rule, as in CLIP)."""
     position_std: PositiveFloat = 0.036
     """Initial standard deviation of the position embeddings (0.036: width^-0.5, OpenAI's CLIP code)."""
     attention_gain: PositiveFloat = 1.0
@@ -52,7 +52,7 @@ class SemanticsSettings(Published, RisingUpdates):
     }
 
     image_size: Annotated[int, Field(ge=16)]
-    """Side in pixels of the network's input; the network resizes pictures to it (224: Radford et al. 2021)."""
+    """Side in pixels of the network's input; the network resizes images to it (224: Radford et al. 2021)."""
     patch: PositiveInt
     """Side of a patch in pixels; it divides the image size (16: FaRL)."""
     width: PositiveInt
@@ -62,7 +62,7 @@ class SemanticsSettings(Published, RisingUpdates):
     heads: PositiveInt
     """Attention heads of the image transformer; they divide its width (12: Radford et al. 2021, Table 20)."""
     embedding: PositiveInt
-    """Length of the features of pictures and sentences (512: Radford et al. 2021, Table 20)."""
+    """Length of the features of images and sentences (512: Radford et al. 2021, Table 20)."""
     activation: Literal["quick_gelu", "gelu"]
     """quick_gelu: x sigmoid(1.702 x), in OpenAI's and FaRL's weights; gelu: in OpenCLIP's. No file states it."""
     text: TextSettings
@@ -80,6 +80,6 @@ class SemanticsSettings(Published, RisingUpdates):
     floor_zero_shot: Share = 0.8
     """Smallest mean balanced accuracy of attributes predicted with sentences; below it the run stops; 0: no floor."""
     floor_retrieval: Share = 0.5
-    """Smallest share of pictures whose caption is among the nearest five; below it the run stops; 0: no floor."""
+    """Smallest share of images whose caption is among the nearest five; below it the run stops; 0: no floor."""
     floor_neighbor: Share = 0.0
     """Smallest mean balanced accuracy of attributes taken from the nearest other person; 0: no floor."""

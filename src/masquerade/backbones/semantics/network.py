@@ -22,15 +22,15 @@ logger = logging.getLogger(__name__)
 OURS = {"mean": [0.5] * 3, "std": [0.5] * 3}
 """Normalization of networks trained here: from [0, 1] to [-1, 1]."""
 CLIPS = {"mean": [0.48145466, 0.4578275, 0.40821073], "std": [0.26862954, 0.26130258, 0.27577711]}
-"""Normalization of pictures in [0, 1] for the published weights of CLIP and FaRL, from the code of each."""
+"""Normalization of images in [0, 1] for the published weights of CLIP and FaRL, from the code of each."""
 CLIP_VOCABULARY = 49408
 
 
 class SemanticEncoder(nn.Module):
-    """CLIP: from pictures (N, 3, H, W) in [-1, 1], any size, and from sentences to features.
+    """CLIP: from images (N, 3, H, W) in [-1, 1], any size, and from sentences to features.
 
     ``network`` has open_clip's keys. ``metadata`` is that of its checkpoint: the architecture, the mean and the
-    standard deviation of pictures in [0, 1], and the vocabulary. All features are differentiable in the pictures.
+    standard deviation of images in [0, 1], and the vocabulary. All features are differentiable in the images.
     """
 
     network: Any
@@ -222,7 +222,7 @@ def read_captions(archive: FaceArchive, rows) -> list[str]:
     """The column ``caption``. Raises ArchiveError if a face has none."""
     if "caption" not in rows or rows["caption"].isna().any():
         raise ArchiveError(
-            f"{archive.path}: a text-image model needs a caption of every picture, and some have none. Train on faces "
+            f"{archive.path}: a text-image model needs a caption of every image, and some have none. Train on faces "
             "with captions, or adopt published weights (backbones.semantics.published)."
         )
     return rows["caption"].tolist()

@@ -16,7 +16,7 @@ from masquerade.networks import inputs
 from masquerade.training.settings import TrainingJob
 
 LEAST = 5
-"""Smallest number of pictures with an attribute, and of pictures without it, for which the attribute is measured."""
+"""Smallest number of images with an attribute, and of images without it, for which the attribute is measured."""
 
 # A sentence about a face in the order of the captions. Each attribute below has two sets of words for one field; the
 # other fields get several words, and the features of the sentences are averaged (prompt ensembling, Radford et al.
@@ -112,13 +112,13 @@ def refuse_missing(figures: Mapping[str, float], floors: Mapping[str, float]) ->
     if missing:
         raise ParameterError(
             f"backbones.semantics has a floor for {' and '.join(missing)}, which cannot be measured here: the network "
-            f"has no text encoder, the faces have no captions, or no attribute has {LEAST} validation pictures with it "
+            f"has no text encoder, the faces have no captions, or no attribute has {LEAST} validation images with it "
             f"and {LEAST} without it. If this is intended, set the floor to 0."
         )
 
 
 def read_attributes(rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Attribute -> bool (N,), for the attributes with at least LEAST pictures of each value."""
+    """Attribute -> bool (N,), for the attributes with at least LEAST images of each value."""
     attributes = {
         name.removeprefix("attribute."): rows[name].to_numpy(bool)
         for name in rows.columns
@@ -160,7 +160,7 @@ def _encode_ensemble(encoder: SemanticEncoder, field: str, words: tuple[str, ...
 
 
 def measure_retrieval(encoder: SemanticEncoder, features: Tensor, captions: list[str]) -> dict[str, float]:
-    """Share of the pictures whose own caption is the nearest, or among the nearest five, of all different captions."""
+    """Share of the images whose own caption is the nearest, or among the nearest five, of all different captions."""
     different = sorted(set(captions))
     own_caption = torch.tensor([different.index(caption) for caption in captions], device=features.device)
     cosines = functional.normalize(features, dim=-1) @ encoder.text(different).T
@@ -173,7 +173,7 @@ def measure_retrieval(encoder: SemanticEncoder, features: Tensor, captions: list
 
 
 def measure_neighbor(features: Tensor, identities: list[str], attributes: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """``neighbor``: how well the nearest picture of ANOTHER person, as FALCO pairs, predicts the attributes.
+    """``neighbor``: how well the nearest image of ANOTHER person, as FALCO pairs, predicts the attributes.
 
     The distance is Euclidean, of the class features (FALCO section 3.2). The figure is the mean balanced accuracy over
     the attributes.

@@ -40,7 +40,7 @@ SPARED = ("embedding", "read")
 
 
 def compute_contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
-    """(symmetric cross entropy of N pictures and N sentences, logits (N, N)), of features (N, D) of any length.
+    """(symmetric cross entropy of N images and N sentences, logits (N, N)), of features (N, D) of any length.
 
     Radford et al. 2021, Figure 3: logits = scale * cosines; the right pairs are on the diagonal.
     """
@@ -50,7 +50,7 @@ def compute_contrastive_loss(images: Tensor, sentences: Tensor, scale: Tensor) -
 
 
 class ContrastiveTask(BatchTask):
-    """Contrastive training: a batch of pictures is matched with its captions (Radford et al. 2021, section 2.3)."""
+    """Contrastive training: a batch of images is matched with its captions (Radford et al. 2021, section 2.3)."""
 
     stream = "semantics"
 
@@ -88,7 +88,7 @@ class ContrastiveTask(BatchTask):
         return curves | {"temperature": math.exp(-scale.item())}
 
     def losses(self, draw: np.random.Generator, pictures: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        """``targets``: the numbers of the pictures, (N,)."""
+        """``targets``: the numbers of the images, (N,)."""
         network = self.encoder.network
         is_mirrored = torch.from_numpy(draw.random(len(targets)) < 0.5)
         features, tokens = self.encoder.both(augment(pictures, is_mirrored, draw).to(self.device))
@@ -104,10 +104,10 @@ class ContrastiveTask(BatchTask):
         return losses
 
     def draw_rows(self, draw: np.random.Generator) -> np.ndarray:
-        """Rows of a batch: random pictures, or ``per_person`` of each person in a random order, then all the others."""
+        """Rows of a batch: random images, or ``per_person`` of each person in a random order, then all the others."""
         order = draw.permutation(len(self.pictures))
         if self.params.small_scale.per_person:
-            # people are numbered by their first picture in the order
+            # people are numbered by their first image in the order
             people = pd.Series(pd.factorize(self.identities[order])[0])
             surplus = people.groupby(people).cumcount() >= self.params.small_scale.per_person
             order = order[np.lexsort((people, surplus))]
@@ -121,7 +121,7 @@ class ContrastiveTask(BatchTask):
 
 
 class WordLosses(nn.Module):
-    """Two losses that predict the words of the caption from the picture. They teach a small network details.
+    """Two losses that predict the words of the caption from the image. They teach a small network details.
 
     The first compares the class feature with the text feature of each word (the sigmoid loss of Zhai et al. 2023, with
     words instead of sentences). The second predicts the words from the patches by a linear layer, because a patch shows
@@ -147,7 +147,7 @@ class WordLosses(nn.Module):
 
 
 def mirror_caption(caption: str) -> str:
-    """The caption of the mirrored picture: left and right change places."""
+    """The caption of the mirrored image: left and right change places."""
     other = {"left": "right", "right": "left"}
     return re.sub(r"\b(left|right)\b", lambda match: other[match[0]], caption)
 
@@ -181,16 +181,16 @@ def initialize(visual: Any, position_std: float, attention_gain: float) -> None:
 
 
 def train(params: SemanticsSettings, job: TrainingJob) -> None:
-    """Train on the pictures and captions of the job's people and write the checkpoint."""
+    """Train on the images and captions of the job's people and write the checkpoint."""
     training = Training(job, params, "semantics")
     archive = training.archive
     rows = archive.select(job.people)
     captions = read_captions(archive, rows)
     if len(rows) < 2:
         raise ArchiveError(
-            f"{job.faces} has {len(rows)} usable training pictures; the loss needs 2. Train on more faces."
+            f"{job.faces} has {len(rows)} usable training images; the loss needs 2. Train on more faces."
         )
-    logger.info("training on %d pictures with %d different captions", len(rows), len(set(captions)))
+    logger.info("training on %d images with %d different captions", len(rows), len(set(captions)))
     metadata = describe_architecture(params, list_words(captions)) | OURS
     training.start()
     encoder = inputs.place(SemanticEncoder(build(metadata, params.temperature), metadata))

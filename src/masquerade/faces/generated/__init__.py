@@ -21,7 +21,7 @@ class GeneratedParams(Settings):
     identities: Identities
     """People in each split, count."""
     pictures_per_identity: SplitCounts
-    """Pictures of each person of a split, count."""
+    """Images of each person of a split, count."""
     psi: Annotated[float, Field(gt=0, le=1)]
     """Truncation of all codes. Our choice."""
 

@@ -1,6 +1,6 @@
-"""Draws people who do not exist: their codes, the filter of bad draws, and the rows of their pictures.
+"""Draws people who do not exist: their codes, the filter of bad draws, and the rows of their images.
 
-A person is a code w. A picture of a person has codes near w: moved along directions of W (pose, expression, light), and
+A person is a code w. An image of a person has codes near w: moved along directions of W (pose, expression, light), and
 with a share of other codes in each group of layers. The layers are those of StyleGAN2 (`MobileStyleGAN`).
 """
 
@@ -28,7 +28,7 @@ from masquerade.networks.mobile_stylegan import LARGE, SIZE, STYLE
 NAME = "generated_hq"
 MEAN_OF = 10_000  # codes whose mean and principal axes are taken: Karras et al. 2019, appendix B
 AXES = 40  # principal axes of W: 0.72 of its variance
-RIDGE = 5.0  # of the regression on these axes, in units of a picture
+RIDGE = 5.0  # of the regression on these axes, in units of an image
 MOVED = {
     "yaw": (range(5), 1.0), "pitch": (range(5), 0.4), "smile": (range(3, 6), 0.7), "mouth": (range(3, 6), 0.7),
     "eyes": (range(4, 7), 0.35), "light": (range(6, 14), 0.55), "side": (range(6, 14), 0.55),
@@ -48,7 +48,7 @@ DARKEST, BRIGHTEST = 0.15, 0.85
 """Least and largest mean brightness of the face, of the range."""
 CLIPPED = 0.05
 """Largest share of the face's pixels that are white in all colors."""
-ATTEMPTS = 5  # draws of a picture, after which another person is drawn
+ATTEMPTS = 5  # draws of an image, after which another person is drawn
 PEOPLE = 50  # draws of a person, after which something is wrong
 
 
@@ -84,7 +84,7 @@ class Studio:
 
     @torch.inference_mode()
     def draw_image(self, codes: np.ndarray) -> np.ndarray:
-        """Codes (layers, STYLE) -> uint8 (SIZE, SIZE, 3). One at a time, so no picture depends on its neighbors."""
+        """Codes (layers, STYLE) -> uint8 (SIZE, SIZE, 3). One at a time, so no image depends on its neighbors."""
         w_plus = torch.from_numpy(codes[None].astype(np.float32))
         if self.params.head:
             image = self.generator.synthesize(w_plus)
@@ -93,7 +93,7 @@ class Studio:
         return to_uint8(image.numpy())[0]
 
     def measure_image(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Of a picture: its code along the axes (AXES,), and its measures. None if it does not pass the filter."""
+        """Of an image: its code along the axes (AXES,), and its measures. None if it does not pass the filter."""
         w = self.truncate(self.draw_code("direction", number))
         picture = self.draw_image(np.tile(w, (self.generator.layers, 1)))
         points, fault = self.find_landmarks(picture)
@@ -103,7 +103,7 @@ class Studio:
         return along, labels.measure(picture, points)
 
     def find_landmarks(self, picture: np.ndarray) -> tuple[np.ndarray, str]:
-        """The 68 points of a picture, (68, 2) in pixels, and its fault: '' if it passes the filter."""
+        """The 68 points of an image, (68, 2) in pixels, and its fault: '' if it passes the filter."""
         side = picture.shape[0]
         boxes = alignment.detect(picture, side, 0.0)
         if len(boxes) != 1:
@@ -121,7 +121,7 @@ class Studio:
         return points, ""
 
     def vary(self, w: np.ndarray, directions: np.ndarray, *purpose: object) -> np.ndarray:
-        """The codes (layers, STYLE) of a picture of the person w (truncated).
+        """The codes (layers, STYLE) of an image of the person w (truncated).
 
         The amounts are uniform with deviation 1: normal ones would turn one head in twenty too far.
         """
@@ -135,7 +135,7 @@ class Studio:
         return codes
 
     def draw_person(self, directions: np.ndarray, split: str, number: int) -> Iterator[tuple[dict, np.ndarray]]:
-        """The rows and pictures of a person. Raises ParameterError if no draw passes the limits."""
+        """The rows and images of a person. Raises ParameterError if no draw passes the limits."""
         for draw in range(PEOPLE):
             images = self._draw_images(directions, split, number, draw)
             if images:
@@ -152,7 +152,7 @@ class Studio:
             yield row | labels.label_image(picture, points, mask, shared, formal=number % 2 == 1), picture
 
     def _draw_images(self, directions: np.ndarray, split: str, number: int, draw: int) -> list:
-        """Pictures and points of a draw of a person; none if the filter rejects the person."""
+        """Images and points of a draw of a person; none if the filter rejects the person."""
         w = self.draw_code(split, number, draw)
         if np.linalg.norm(w - self.mean) > FARTHEST * self.usual:
             self.rejected["far from the mean"] += 1

@@ -19,13 +19,13 @@ LIFT, SMILE = 4.0, 0.84
 """A mouth smiles if its width plus LIFT times the height of its corners above its middle is more than SMILE, in the
 same unit."""
 GLASSES, HAIR = 0.02, 0.02
-"""Least shares of the picture that a parser calls glasses or hair."""
+"""Least shares of the image that a parser calls glasses or hair."""
 BLACK, BLOND, GRAY = (55.0, 8.5), (1.5, 140.0), (9.0, 50.0)
 """The median color of hair in CIELAB. Black: lightness (0 to 255) and chroma are at most these. Blond: lightness plus
 1.5 times the chroma is more than 140. Gray, which is neither blond nor brown: chroma is below 9, age 50 or more."""
 SIDE = 12.0
 """Degrees of yaw from which a face looks to a side, as for rendered faces."""
-LEFT_EYE, RIGHT_EYE = 36, 45  # the outer corners, in iBUG order; left side of the picture
+LEFT_EYE, RIGHT_EYE = 36, 45  # the outer corners, in iBUG order; left side of the image
 NOSE, CHIN, MOUTH = 30, 8, (48, 54)
 SIX = [NOSE, CHIN, LEFT_EYE, RIGHT_EYE, *MOUTH]
 MODEL = np.array(
@@ -39,10 +39,10 @@ NAMES = ("yaw", "pitch", "smile", "mouth", "eyes", "light", "side")
 
 
 def measure_pose(points: np.ndarray, size: int) -> tuple[float, float, float]:
-    """Yaw, pitch and roll in degrees from points (68, 2) in a picture of ``size`` pixels.
+    """Yaw, pitch and roll in degrees from points (68, 2) in an image of ``size`` pixels.
 
     The rotation that projects MODEL to the six points (Levenberg-Marquardt). Positive: the face looks to the right of
-    the picture, looks up, leans to the right.
+    the image, looks up, leans to the right.
     """
     far = np.array([[0.0], [0.0], [4000.0]])
     observed = points[SIX].astype(np.float64) * (256.0 / size)
@@ -90,7 +90,7 @@ def measure(picture: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 
 def label_person(age: float, male: float) -> dict[str, float | bool]:
-    """What all pictures of a person share, from the means of the networks' answers: age in years, P(male)."""
+    """What all images of a person share, from the means of the networks' answers: age in years, P(male)."""
     return {"age": float(round(age)), "Male": male > 0.5, "Young": age < YOUNG}
 
 
@@ -109,7 +109,7 @@ def label_image(picture: np.ndarray, points: np.ndarray, mask: np.ndarray, share
 
 
 def measure_share(mask: np.ndarray, name: str) -> float:
-    """Share of the picture that has a parsing class."""
+    """Share of the image that has a parsing class."""
     return float((mask == CLASSES.index(name)).mean())
 
 

@@ -15,11 +15,11 @@ from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import PictureError
 from masquerade.networks.dlib_models import load_face_detector, load_landmark_predictor
 
-LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left side of the picture
+LEFT_EYE, RIGHT_EYE, MOUTH_CORNERS = slice(36, 42), slice(42, 48), [48, 54]  # iBUG order; left side of the image
 SECOND_SIDE = 320  # side in pixels of the upright crop on which the landmarks are refined
 BLUR = 0.02  # spread of the blur of the padding, as a share of the crop
 BORDER = 0.5  # of `detect_filling`, as a share of the longer side
-SLIMMEST = 3.0  # a longer side than so many shorter ones: no face fills such a picture
+SLIMMEST = 3.0  # a longer side than so many shorter ones: no face fills such an image
 FADE = 0.12  # share of the crop over which the padding goes from sharp to blurred
 
 
@@ -44,7 +44,7 @@ class Square:
         return np.column_stack([axes, self.center + axes @ np.full(2, 0.5 - size / 2.0)])
 
     def turn_back(self, quarters: int, shape: tuple[int, ...]) -> "Square":
-        """The square of ``np.rot90(picture, quarters)``, in the picture itself. ``shape``: of the picture."""
+        """The square of ``np.rot90(image, quarters)``, in the image itself. ``shape``: of the image."""
         center, right = self.center, self.right
         for turn in range(quarters, 0, -1):  # one turn takes pixel (x, y) to (y, width - 1 - x)
             width = shape[1] if turn % 2 else shape[0]
@@ -56,7 +56,7 @@ class Square:
 def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
     """Boxes of the faces in uint8 (H, W, 3): float64 (N, 4) of left, top, right, bottom in pixels, from left to right.
 
-    The longer side of the picture is resized to ``side`` pixels, at most doubled. HOG upsamples it by two and finds
+    The longer side of the image is resized to ``side`` pixels, at most doubled. HOG upsamples it by two and finds
     upright faces of 40 pixels and more. ``score`` is the smallest detection score that counts.
     """
     scale = min(side / max(picture.shape[:2]), 2.0)
@@ -68,9 +68,9 @@ def detect(picture: np.ndarray, side: int, score: float) -> np.ndarray:
 
 
 def detect_filling(picture: np.ndarray, score: float) -> np.ndarray:
-    """The box of a face that fills the picture, as `detect` gives it, (1, 4); (0, 4) if there is none.
+    """The box of a face that fills the image, as `detect` gives it, (1, 4); (0, 4) if there is none.
 
-    HOG misses a face that is cut at brow and chin. It finds most of them once the picture has a border.
+    HOG misses a face that is cut at brow and chin. It finds most of them once the image has a border.
     """
     height, width = picture.shape[:2]
     if max(height, width) > SLIMMEST * min(height, width):
@@ -85,10 +85,10 @@ def detect_filling(picture: np.ndarray, score: float) -> np.ndarray:
 
 
 def central_box(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The box (4,) of boxes (N, 4) with the largest area minus twice the squared offset from the picture's middle.
+    """The box (4,) of boxes (N, 4) with the largest area minus twice the squared offset from the image's middle.
 
     FaceNet's published alignment has the same rule (davidsandberg/facenet, src/align/align_dataset_mtcnn.py).
-    ``shape``: of the picture. Raises PictureError when there is no box.
+    ``shape``: of the image. Raises PictureError when there is no box.
     """
     if not len(boxes):
         raise PictureError("no face was found")
@@ -118,7 +118,7 @@ def detect_landmarks(picture: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def landmarks(picture: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """The 68 points of the face in ``box``: float64 (68, 2) of x, y in pixels of the picture, iBUG order.
+    """The 68 points of the face in ``box``: float64 (68, 2) of x, y in pixels of the image, iBUG order.
 
     The predictor was trained on upright faces and is off by some pixels on faces that lean. So it runs twice: on the
     photograph, and on the face turned upright by the first points.
@@ -149,7 +149,7 @@ def square(points: np.ndarray) -> Square:
     y_prime = (e0 + e1) / 2.0 - (m0 + m1) / 2.0  # from the mouth up to the eyes
     c = (e0 + e1) / 2.0 - 0.1 * y_prime
     s = max(4.0 * np.hypot(*x_prime), 3.6 * np.hypot(*y_prime))
-    x = x_prime - np.array([y_prime[1], -y_prime[0]])  # Rotate90, in a picture whose y points down
+    x = x_prime - np.array([y_prime[1], -y_prime[0]])  # Rotate90, in an image whose y points down
     return Square(c, x / np.hypot(*x) * s / 2.0)
 
 
@@ -201,7 +201,7 @@ def check_size(face: Square, smallest: float) -> None:
 def cut_out(picture: np.ndarray, box: np.ndarray, smallest: float, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The face in ``box`` as FFHQ crops it: uint8 (size, size, 3), and its 68 points in its pixels, float32 (68, 2).
 
-    Raises PictureError when its square is less than ``smallest`` pixels of the picture wide.
+    Raises PictureError when its square is less than ``smallest`` pixels of the image wide.
     """
     marks = landmarks(picture, box)
     face = square(marks)

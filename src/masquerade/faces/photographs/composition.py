@@ -1,7 +1,7 @@
 """Puts new faces into their photograph so that it looks whole.
 
 A new face replaces the old one inside a closed seam: it encloses the old face, and runs where the photograph and the
-new picture agree best. Colors, sharpness and grain of the new picture become those of the photograph beside the face.
+new image agree best. Colors, sharpness and grain of the new image become those of the photograph beside the face.
 All of that is measured outside of the old face, so that nothing of it is left (`face_mask`).
 """
 
@@ -45,7 +45,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Composition:
-    """``picture``: uint8 (H, W, 3). ``replaced``: bool (H, W), where nothing of the old picture is left."""
+    """``image``: uint8 (H, W, 3). ``replaced``: bool (H, W), where nothing of the old image is left."""
 
     picture: np.ndarray
     replaced: np.ndarray
@@ -61,7 +61,7 @@ def face_outline(points: np.ndarray) -> np.ndarray:
 
 
 def face_mask(points: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Where the face with the 68 points lies in a picture of this ``shape``: bool (H, W)."""
+    """Where the face with the 68 points lies in an image of this ``shape``: bool (H, W)."""
     mask = np.zeros(shape[:2], dtype=np.uint8)
     cv2.fillConvexPoly(mask, np.rint(face_outline(points)).astype(np.int32), 1)
     return mask.astype(bool)
@@ -78,7 +78,7 @@ def depth(face: Square, points: np.ndarray) -> np.ndarray:
 def compose(photograph: np.ndarray, faces: Sequence[Replacement]) -> Composition:
     """The photograph, uint8 (H, W, 3), with each new face at the place of the old one.
 
-    A pixel of several old faces is taken from the square in which it lies deepest. Otherwise no new picture covers the
+    A pixel of several old faces is taken from the square in which it lies deepest. Otherwise no new image covers the
     old face of another: it shows the ORIGINAL of a neighbor, because a method changes one face of its crop.
     """
     picture, opaque = photograph.astype(np.float32), np.zeros(photograph.shape[:2], dtype=np.float32)
@@ -92,7 +92,7 @@ def compose(photograph: np.ndarray, faces: Sequence[Replacement]) -> Composition
         opacity[opacity > 0.99] = 1.0  # what the change of the size left of the old face
         opacity[(owner[region] >= 0) & (owner[region] != number)] = 0.0
         share = opacity[..., None]
-        picture[region] = picture[region] * (1.0 - share) + new * share  # exactly the new picture where the share is 1
+        picture[region] = picture[region] * (1.0 - share) + new * share  # exactly the new image where the share is 1
         opaque[region] = np.maximum(opaque[region], opacity)
     return Composition(np.rint(picture).clip(0, 255).astype(np.uint8), opaque >= 1.0)
 
@@ -122,7 +122,7 @@ def _fit(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.ndar
     apart = _shrunk(beside, GRAIN_OVER)
     if apart.any():  # not if the photograph ends at the face
         new = _like(old, new, apart)
-    small = min(size, SEAM_SIDE)  # the seam of a large face is found in a reduced picture
+    small = min(size, SEAM_SIDE)  # the seam of a large face is found in a reduced image
     before, after = (cv2.resize(picture, (small, small), interpolation=cv2.INTER_AREA) for picture in (old, new))
     beside = cv2.resize(beside.astype(np.float32), (small, small), interpolation=cv2.INTER_AREA) > 0.999
     seam = seams.best(before, after, beside, face_outline(alignment.into_crop(face.landmarks, face.square, small)))
@@ -133,7 +133,7 @@ def _fit(photograph: np.ndarray, face: Replacement) -> tuple[np.ndarray, np.ndar
 
 
 def _like(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """The picture ``new`` with the sharpness and the grain of ``old`` in the pixels ``beside`` the face."""
+    """The image ``new`` with the sharpness and the grain of ``old`` in the pixels ``beside`` the face."""
     sharpness, grain = _measure_detail(old, beside)
     least = bisect_left(BLURS, True, key=lambda spread: _measure_detail(_blur(new, spread), beside)[0] <= sharpness)
     new = _blur(new, BLURS[min(least, len(BLURS) - 1)])
@@ -150,13 +150,13 @@ def _blur(picture: np.ndarray, spread: float) -> np.ndarray:
 
 
 def _fine(picture: np.ndarray) -> np.ndarray:
-    """The fine detail of a picture: its gray levels without those that a blur leaves."""
+    """The fine detail of an image: its gray levels without those that a blur leaves."""
     gray = picture.mean(axis=2) if picture.ndim == 3 else picture
     return gray - cv2.GaussianBlur(gray, (0, 0), FINE)
 
 
 def _measure_detail(picture: np.ndarray, beside: np.ndarray) -> tuple[float, float]:
-    """The sharpness of a picture, by its sharpest edges, and the spread of its grain, by its smoothest places."""
+    """The sharpness of an image, by its sharpest edges, and the spread of its grain, by its smoothest places."""
     energy = cv2.GaussianBlur(_fine(picture) ** 2, (0, 0), GRAIN_OVER)[beside]
     return tuple(np.sqrt(np.quantile(energy, [SHARPEST, SMOOTHEST])))
 

@@ -18,14 +18,14 @@ from masquerade.faces.photographs import png_chunks
 
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP")  # no format whose reader starts another program (EPS)
 PILLOW_LIMIT = 178.0  # megapixels: Pillow itself refuses to open more
-LONGEST = 32_766  # pixels: OpenCV cannot crop a picture with a longer side
+LONGEST = 32_766  # pixels: OpenCV cannot crop an image with a longer side
 RAW = "a camera raw file, which is not read: save what you need of it as JPEG or PNG"
 TIFF = (b"II*\0", b"MM\0*")
 RAW_ENDINGS = {".arw", ".cr2", ".dcr", ".dng", ".erf", ".iiq", ".kdc", ".mef", ".mos", ".nef", ".nrw", ".orf", ".pef",
                ".raw", ".rw2", ".sr2", ".srf", ".srw", ".3fr"}  # fmt: skip
 """Of raw files that are TIFFs, whose first page may be a thumbnail."""
 MOST_PAGES = 32  # of a TIFF, thumbnails included; a hostile file has millions
-_THUMBNAIL = 1  # bit of the TIFF tag NewSubfileType: a smaller copy of another picture
+_THUMBNAIL = 1  # bit of the TIFF tag NewSubfileType: a smaller copy of another image
 _SUBFILE_TYPE, _DNG_VERSION, _MP_ENTRIES = 254, 50706, 0xB002
 LOCKED_FOLDER = "a folder that may not be read, so its files are not known"
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
@@ -35,7 +35,7 @@ _SPACES = {
     b"GRAY": ("L", ("1", "L", "LA")),
     b"CMYK": ("CMYK", ("CMYK",)),
 }
-"""Color space of an ICC profile -> the mode that it converts, and the modes of the pictures to which it applies."""
+"""Color space of an ICC profile -> the mode that it converts, and the modes of the images to which it applies."""
 _METADATA = ("exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif")
 """Where Pillow keeps an orientation besides `Image.getexif`."""
 _GRAY_TAG, _WHITE_IS_ZERO = 262, 0  # of a TIFF: PhotometricInterpretation
@@ -117,7 +117,7 @@ def decode(file: BinaryIO, megapixels: float) -> np.ndarray:
 
 
 def pixels(picture: Image.Image, megapixels: float) -> np.ndarray:
-    """Pixels of an open picture, which is not changed, as `read` gives them. Raises PictureError."""
+    """Pixels of an open image, which is not changed, as `read` gives them. Raises PictureError."""
     with _name_errors(megapixels):
         _check(picture, megapixels)
         return _upright_pixels(picture.copy(), _is_inverted(picture))  # a copy has no tags
@@ -147,7 +147,7 @@ def _name_errors(megapixels: float) -> Iterator[None]:
     except PictureError:
         raise
     except Image.UnidentifiedImageError as error:
-        raise PictureError(f"not a picture in a format that is read ({', '.join(FORMATS)})") from error
+        raise PictureError(f"not an image in a format that is read ({', '.join(FORMATS)})") from error
     except Image.DecompressionBombError as error:
         raise PictureError(f"larger than {megapixels:g} megapixels") from error
     except _BROKEN as error:
@@ -173,7 +173,7 @@ def _check_file(path: Path, root: Path) -> None:
 
 
 def _check(picture: Image.Image, megapixels: float) -> None:
-    """Raises PictureError for a picture that is too large, or of a kind that is not read."""
+    """Raises PictureError for an image that is too large, or of a kind that is not read."""
     width, height = picture.size
     if width * height > megapixels * 1e6:
         raise PictureError(f"{width} x {height} pixels, larger than {megapixels:g} megapixels")
@@ -187,7 +187,7 @@ def _check(picture: Image.Image, megapixels: float) -> None:
 def _check_single(picture: Image.Image) -> None:
     """Raises PictureError if one frame or page is not all that an open file shows.
 
-    Thumbnails, and what a telephone adds to a JPEG (gain maps, depth), are no pictures of their own.
+    Thumbnails, and what a telephone adds to a JPEG (gain maps, depth), are no images of their own.
     """
     if picture.format == "TIFF":
         _check_pages(picture)
@@ -230,7 +230,7 @@ def _upright_pixels(picture: Image.Image, inverted: bool) -> np.ndarray:
 
 
 def _keep_orientation(picture: Image.Image) -> None:
-    """Keep the orientation alone: Pillow writes the metadata anew when it turns a picture, and fails at an odd tag."""
+    """Keep the orientation alone: Pillow writes the metadata anew when it turns an image, and fails at an odd tag."""
     try:
         orientation = picture.getexif().get(ExifTags.Base.Orientation, 1)
     except _BROKEN:
@@ -259,7 +259,7 @@ def _to_rgb(picture: Image.Image, inverted: bool) -> Image.Image:
 
 
 def _follow_profile(picture: Image.Image, profile: bytes) -> Image.Image:
-    """The picture in sRGB by its embedded ICC profile; by Pillow's own rules if the profile cannot be used."""
+    """The image in sRGB by its embedded ICC profile; by Pillow's own rules if the profile cannot be used."""
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         mode, modes = _SPACES[profile[16:20]]
@@ -280,7 +280,7 @@ def _one_line(error: Exception) -> str:
 
 
 def resize_square(picture: np.ndarray, size: int) -> np.ndarray:
-    """A square picture at uint8 (size, size, 3). Raises PictureError if it is not square."""
+    """A square image at uint8 (size, size, 3). Raises PictureError if it is not square."""
     import cv2
 
     height, width = picture.shape[:2]

@@ -1,8 +1,8 @@
-"""The base class of the published datasets: it checks lists and files, then reads the pictures in several processes.
+"""The base class of the published datasets: it checks lists and files, then reads the images in several processes.
 
 The files of a set are in an unpacked folder or in the archive as it was published; both have the same file names, such
 as ``CelebA-HQ-img/0.jpg``. Hidden files are ignored. A file tree that differs from the published one raises
-DatasetError. A damaged picture is a refusal in the index.
+DatasetError. A damaged image is a refusal in the index.
 """
 
 import gzip
@@ -36,9 +36,11 @@ from masquerade.faces.photographs.decoding import resize_square
 
 MEGAPIXELS = 100.0
 AHEAD = 8  # files that are read ahead, for each process
-ALIGNED_SIDE = 512  # pixels: an aligned picture is reduced to this side before its landmarks are detected
+ALIGNED_SIDE = 512  # pixels: an aligned image is reduced to this side before its landmarks are detected
 DETECTION_SIDE = 1024  # pixels of the longer side in which faces are detected; a smaller photograph is at most doubled
-DETECTION_SCORE = 0.3  # the least of dlib's HOG detector; clear faces have about 1, and patterns rarely more than 0.2
+DETECTION_SCORE = (
+    0.3  # the least of dlib's HOG detector; unprotected faces have about 1, and patterns rarely more than 0.2
+)
 SMALLEST = 64.0  # pixels of the photograph: the least side of the aligned square of a face
 LARGEST = 2**26  # bytes of one file: a larger one is not a photograph and may be an archive bomb
 _BROKEN = (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, struct.error, zlib.error,
@@ -140,12 +142,12 @@ def first_existing(root: Path, names: Sequence[str]) -> Path:
 
 
 def check_files(files: Mapping[str, int], expected: Collection[str], folder: object) -> None:
-    """Raise DatasetError when ``files`` lacks an expected picture, or has a file that is not expected."""
+    """Raise DatasetError when ``files`` lacks an expected image, or has a file that is not expected."""
     expected = set(expected)
     missing, extra = sorted(expected - files.keys()), sorted(files.keys() - expected)
     if missing:
         raise DatasetError(
-            f"{folder}: {len(missing)} of {len(expected)} pictures of the lists are missing (the first: {missing[0]}). "
+            f"{folder}: {len(missing)} of {len(expected)} images of the lists are missing (the first: {missing[0]}). "
             "Unpack or fetch the set again."
         )
     if extra:
@@ -156,7 +158,7 @@ def check_files(files: Mapping[str, int], expected: Collection[str], folder: obj
 
 @dataclass(frozen=True)
 class ListedPicture:
-    """One picture of a set before it is read: its file, and what the lists state of it.
+    """One image of a set before it is read: its file, and what the lists state of it.
 
     ``row``: its row of the index, such as ``{"id": "lfw-Ann_Lee-0001", "identity": "Ann_Lee", "split": "test",
     "fold": 4, "pairs": ["lfw-Ann_Lee-0002"]}``. ``near``: a point (x, y) of the face in pixels, or None for the face in
@@ -171,25 +173,25 @@ class ListedPicture:
 
 
 class PublishedDataset(Dataset):
-    """A dataset in the layout of its publishers. A subclass defines its files, its lists and its pictures."""
+    """A dataset in the layout of its publishers. A subclass defines its files, its lists and its images."""
 
     labeled_by = ("dlib_face",)  # the 68 landmarks
 
     @abstractmethod
     def picture_folders(self) -> list[str]:
-        """The folders of the tree whose files are in the manifest; the pictures are in the first."""
+        """The folders of the tree whose files are in the manifest; the images are in the first."""
 
     @abstractmethod
     def list_pictures(self, tree: FolderTree, seed: int) -> list[ListedPicture]:
-        """Every picture, in the order of the archive. Raises DatasetError if lists and files do not fit."""
+        """Every image, in the order of the archive. Raises DatasetError if lists and files do not fit."""
 
     def tree(self) -> FolderTree:
-        """The files of the pictures. Raises DatasetError if something is missing; it must be fast."""
+        """The files of the images. Raises DatasetError if something is missing; it must be fast."""
         return FolderTree(first_existing(Path(self.params.path), self.picture_folders()[:1]).parent)
 
     @property
     def aligned_side(self) -> int | None:
-        """Side in pixels of pictures that the publishers aligned as FFHQ does; None for photographs, aligned here."""
+        """Side in pixels of images that the publishers aligned as FFHQ does; None for photographs, aligned here."""
         return None
 
     def lists(self) -> list[Path]:
@@ -213,8 +215,8 @@ class PublishedDataset(Dataset):
     def sources(self) -> list[Path]:
         """The manifest: every file of the set with its size in bytes, and every list with its SHA-256.
 
-        The manifest is one input for Snakemake, which would need much longer to hash 30,000 pictures. An edit that
-        keeps name and size of a picture is not detected. If the set is missing, the manifest that came with a build
+        The manifest is one input for Snakemake, which would need much longer to hash 30,000 images. An edit that
+        keeps name and size of an image is not detected. If the set is missing, the manifest that came with a build
         is used, so that a colleague can use the faces of that build without the photographs, which may not be shared.
         """
         try:
@@ -240,7 +242,7 @@ class PublishedDataset(Dataset):
         return lists | {f"{folder}/{name}": size for folder, sizes in folders.items() for name, size in sizes.items()}
 
     def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
-        """Yield every picture in the order of the lists. Raises DatasetError if the tree is not as published."""
+        """Yield every image in the order of the lists. Raises DatasetError if the tree is not as published."""
         tree = self.tree()
         pictures = self.list_pictures(tree, seed)
         read = partial(read_aligned, self.aligned_side) if self.aligned_side else read_photograph
@@ -251,17 +253,17 @@ class PublishedDataset(Dataset):
                 yield record
 
     def check_count(self, count: int) -> None:
-        """Raise DatasetError when ``count`` differs from the number of published pictures in params.yaml."""
+        """Raise DatasetError when ``count`` differs from the number of published images in params.yaml."""
         published = self.params.pictures
         if count != published:
             raise DatasetError(
-                f"{self.params.path}: the lists name {count} pictures, and the published set has {published}. Fetch "
+                f"{self.params.path}: the lists name {count} images, and the published set has {published}. Fetch "
                 f"the whole set, or set the number of your part in params.yaml (datasets.{self.name}.pictures)."
             )
 
 
 def _in_order(work: Callable, pictures: list[ListedPicture], tree: FolderTree, workers: int) -> Iterator[Record]:
-    """Yield the record of each picture, in order.
+    """Yield the record of each image, in order.
 
     This process reads the files and ``workers`` processes turn them into records. Only a window of files is in memory.
     """
@@ -276,7 +278,7 @@ def _in_order(work: Callable, pictures: list[ListedPicture], tree: FolderTree, w
 
 
 def _contents(tree: FolderTree, picture: ListedPicture) -> list[bytes] | str:
-    """The picture and the parts of its mask, or the reason why they cannot be read."""
+    """The image and the parts of its mask, or the reason why they cannot be read."""
     try:
         return [tree.read(name) for name in (picture.file, *(name for _, name in picture.parts))]
     except PictureError as error:
@@ -304,7 +306,7 @@ def _mask(picture: ListedPicture, contents: list[bytes], size: int) -> np.ndarra
         try:
             part = decode(content)[..., 0] > 0
         except PictureError as error:
-            raise PictureError(f"its mask {Path(name).name} is no picture: {error}") from error
+            raise PictureError(f"its mask {Path(name).name} is no image: {error}") from error
         mask = np.zeros(part.shape, np.uint8) if mask is None else mask
         if part.shape != mask.shape or part.shape[0] != part.shape[1]:
             raise PictureError(f"its mask {Path(name).name} is of another size or not square")
@@ -321,7 +323,7 @@ def decode(content: bytes) -> np.ndarray:
 
 
 def read_aligned(published: int, size: int, near: Any, content: bytes) -> tuple[np.ndarray, dict]:
-    """Read a picture that its publishers aligned as FFHQ does: it is resized by area, and gets dlib's 68 landmarks.
+    """Read an image that its publishers aligned as FFHQ does: it is resized by area, and gets dlib's 68 landmarks.
 
     ``published``: the side in pixels; any other side is refused. Column ``detected``: whether dlib's HOG found
     the face. If it did not, the landmarks start from the box of an aligned face.

@@ -1,6 +1,6 @@
 """The seam between a new face and its photograph, and the colors of the new face at the seam.
 
-Both pictures show one square, float32 (S, S, 3). The seam runs around the old face where they agree best, as in
+Both images show one square, float32 (S, S, 3). The seam runs around the old face where they agree best, as in
 Efros and Freeman 2001 (image quilting); the colors are interpolated from the seam, as in Farbman et al. 2009
 (coordinates for instant image cloning).
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 ANGLES, RADII = 256, 48
 WIDTH = 0.015
-"""Half of the width over which the pictures are mixed at the seam, as a share of the square's side."""
+"""Half of the width over which the images are mixed at the seam, as a share of the square's side."""
 MARGIN = 3.0  # pixels between the face and the inner edge of the seam
 SMOOTH = 0.02  # share of the side: differences of colors are averaged over this spread
 MOST = 50.0
@@ -35,7 +35,7 @@ class Seam:
         return self.center + self.radii[:, None] * _directions()
 
     def opacity(self, size: int) -> np.ndarray:
-        """How much of the new picture is shown, float32 (size, size): 1 inside the seam, falling to 0 across it."""
+        """How much of the new image is shown, float32 (size, size): 1 inside the seam, falling to 0 across it."""
         rows, columns = np.mgrid[:size, :size].astype(np.float32)
         x, y = columns - self.center[0], rows - self.center[1]
         turns = (np.arctan2(y, x) / (2 * np.pi) % 1.0) * ANGLES
@@ -45,7 +45,7 @@ class Seam:
 
 
 def best(old: np.ndarray, new: np.ndarray, beside: np.ndarray, outline: np.ndarray) -> Seam:
-    """The seam along which two pictures agree best, between the ``outline`` (M, 2) of the face and the square's edge.
+    """The seam along which two images agree best, between the ``outline`` (M, 2) of the face and the square's edge.
 
     ``beside``: bool (S, S), the pixels that count. Where the face leaves the square, the seam runs along its edge.
     """
@@ -75,10 +75,10 @@ def best(old: np.ndarray, new: np.ndarray, beside: np.ndarray, outline: np.ndarr
 
 
 def correction(old: np.ndarray, new: np.ndarray, beside: np.ndarray, seam: Seam) -> np.ndarray:
-    """What the new picture needs to have the colors of the old one at the seam: float32 (S, S, 3), smooth.
+    """What the new image needs to have the colors of the old one at the seam: float32 (S, S, 3), smooth.
 
     Each pixel has the mean of the differences along the seam, weighed by the inverse square of the distance. A place of
-    the seam where the pictures show different things has little weight.
+    the seam where the images show different things has little weight.
     """
     size = old.shape[0]
     across = cv2.remap(_difference(old, new, beside, SMOOTH * size), *_maps(seam.points), cv2.INTER_LINEAR)[:, 0]
@@ -101,7 +101,7 @@ def _difference(old: np.ndarray, new: np.ndarray, beside: np.ndarray, spread: fl
 
 
 def _mismatch(old: np.ndarray, new: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """How much two pictures differ once their colors agree nearby: float32 (S, S), gray levels; 0 if not counted."""
+    """How much two images differ once their colors agree nearby: float32 (S, S), gray levels; 0 if not counted."""
     local = old - new - _difference(old, new, beside, 0.08 * old.shape[0])
     return np.abs(local).mean(axis=2) * beside
 

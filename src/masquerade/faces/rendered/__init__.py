@@ -18,10 +18,10 @@ from masquerade.faces._splits import Identities
 if TYPE_CHECKING:
     from drawnpeople.renderer import Figure
 
-BLOCK, CHUNK = 120, 12  # pictures in memory at a time, and those that a process draws: whole people of 3 or 4 pictures
+BLOCK, CHUNK = 120, 12  # images in memory at a time, and those that a process draws: whole people of 3 or 4 images
 
 SERIES = {"train": "train", "validation": "test", "test": "unseen"}
-"""Split -> the series of draws from which its people and their pictures come.
+"""Split -> the series of draws from which its people and their images come.
 
 The constants of this repository were tuned on the first people of the series ``test``, so these people are in the
 validation split. Nothing was tuned on people of the series ``unseen``.
@@ -51,7 +51,7 @@ class RenderedDataset(Dataset):
 
     @abstractmethod
     def count_images(self, seed: int, split: str, person: int) -> int:
-        """Number of pictures of a person."""
+        """Number of images of a person."""
 
     def count(self, seed: int) -> dict[str, int]:
         people = {split: range(getattr(self.params.identities, split)) for split in self.splits}
@@ -84,14 +84,14 @@ def make_person(prefix: str, split: str, number: int, seed: int) -> Person:
 
 @lru_cache(maxsize=1)
 def make_figure(prefix: str, split: str, number: int, seed: int) -> "Figure":
-    """What all pictures of a person share. The pictures of a person follow one another, so the last one is kept."""
+    """What all images of a person share. The images of a person follow one another, so the last one is kept."""
     from drawnpeople.renderer import Figure
 
     return Figure(make_person(prefix, split, number, seed))
 
 
 def render(job: Job) -> Record:
-    """Draw one picture of one person."""
+    """Draw one image of one person."""
     from drawnpeople.renderer import draw
 
     prefix, split, number, take, seed, conditions, size, supersampling = job

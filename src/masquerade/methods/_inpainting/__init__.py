@@ -51,7 +51,7 @@ class LatentSettings(RefinementSettings):
     share: Share
     """Share of the way from the generator's mean style to a random one; beyond 0.8 it also draws odd faces."""
     points: Weight
-    """Weight of the mean squared distance, in sides of the picture, of the landmarks that the method is given."""
+    """Weight of the mean squared distance, in sides of the image, of the landmarks that the method is given."""
 
 
 class InpaintingSettings(AdversarialUpdates):

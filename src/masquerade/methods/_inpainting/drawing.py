@@ -25,13 +25,13 @@ from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.networks.w_space import PNSpace
 from masquerade.training.checkpoints import Saved
 
-BATCH = 32  # pictures at a time
+BATCH = 32  # images at a time
 OfLandmarks = Callable[[np.ndarray, int], np.ndarray]
 """Landmarks (N, 68, 2) in pixels of a square, and its side -> masks or guides (N, ...)."""
 
 
 class Drawing:
-    """The generator of a checkpoint, frozen. It draws ``size`` pixels a side; larger pictures get its enlarged drawing.
+    """The generator of a checkpoint, frozen. It draws ``size`` pixels a side; larger images get its enlarged drawing.
 
     Raises CheckpointError if the checkpoint does not fit.
     """
@@ -41,11 +41,11 @@ class Drawing:
         self._network = place(Saved(checkpoint).frozen("network", network))
 
     def draw(self, faces: Faces, masks: OfLandmarks, guide: OfLandmarks, codes: np.ndarray) -> np.ndarray:
-        """The pictures (N, 3, H, W) with a region drawn anew.
+        """The images (N, 3, H, W) with a region drawn anew.
 
         ``masks`` and ``guide`` compute the region, bool (N, H, W), and the guide, float32 (N, ...), from landmarks
         (N, 68, 2) and the side in pixels. ``codes`` (N, ...). Raises PictureError if landmarks are unknown, if a region
-        is empty or the whole picture, or if the pictures have another size than the network's or a multiple of it.
+        is empty or the whole image, or if the images have another size than the network's or a multiple of it.
         """
         images, (height, width) = faces.images, faces.images.shape[-2:]
         if height != width or width % self.size:
@@ -74,7 +74,7 @@ FADE = 0.06  # share of the side over which the drawing fades into the surroundi
 class LatentDrawing:
     """Continues the surroundings of a hidden face with a frozen generator. Nothing is trained.
 
-    The generator's face of a style fills the hidden region. The inversion's encoder gives the code of that picture.
+    The generator's face of a style fills the hidden region. The inversion's encoder gives the code of that image.
     The code is then optimized on the surroundings alone (Abdal et al. 2020, arXiv:1911.11544), and on the points
     of the ``guide``, (K, 68) weights of the 68 landmarks, or None. Raises CheckpointError if a network does not fit.
     """
@@ -92,11 +92,11 @@ class LatentDrawing:
         return self._space.generator.style_width
 
     def draw(self, faces: Faces, masks: OfLandmarks, normal: np.ndarray, share: float = 1.0) -> np.ndarray:
-        """The pictures (N, 3, S, S) with a region drawn anew, which fades into what is around it.
+        """The images (N, 3, S, S) with a region drawn anew, which fades into what is around it.
 
         ``masks`` computes the region, bool (N, S, S), from landmarks (N, 68, 2) and S. ``normal``: float32 (N,
         `style_width`), random numbers of each style. ``share``: of that of the settings; 0: the mean style. Raises
-        PictureError if landmarks are unknown, if a region is empty or the whole picture, or if the generator does not
+        PictureError if landmarks are unknown, if a region is empty or the whole image, or if the generator does not
         reach what is around it.
         """
         self._space.check_size(faces.images)
@@ -115,7 +115,7 @@ class LatentDrawing:
         return region.blend(faces.images, generated, compute_fading(places))
 
     def _optimize_codes(self, hidden: Tensor, around: Tensor, points: Tensor, normal: Tensor, share: float) -> Tensor:
-        """W+ (N, layers, style) of pictures with these surroundings."""
+        """W+ (N, layers, style) of images with these surroundings."""
         generator = self._space.generator
         styles = generator.broadcast(generator.truncate(generator.map(normal), share * self._settings.share))
         filled = hidden + generator.synthesize(styles).clamp(-1, 1) * (1 - around)
@@ -126,7 +126,7 @@ class LatentDrawing:
         return refine(codes, hidden, generator, self._codes_of_w, self._settings, around, guided)
 
     def _guide_error(self, images: Tensor, rows: slice, guide: Tensor, points: Tensor) -> Tensor:
-        """The error of the points of pictures: the mean square of their distance in sides, weighted, (N,)."""
+        """The error of the points of images: the mean square of their distance in sides, weighted, (N,)."""
         assert self._landmarks is not None
         landmarks = to_shares(self._landmarks(images), tuple(images.shape[-2:]))
         return self._settings.points * (guide @ landmarks - points[rows]).square().sum(2).mean(1)

@@ -20,12 +20,12 @@ BROWS = (19, 24)  # the points whose heights end the polygon of CIAGAN
 
 
 def find_boxes(landmarks: np.ndarray, size: int) -> np.ndarray:
-    """The boxes of landmarks in square pictures: int (N, 4), as `boxes_of`."""
+    """The boxes of landmarks in square images: int (N, 4), as `boxes_of`."""
     return compute_boxes(landmarks, (size, size))
 
 
 def scale_landmarks(landmarks: np.ndarray, side: int, size: int) -> np.ndarray:
-    """Landmarks in pixels of pictures of ``side`` pixels a side -> in pixels of pictures of ``size``."""
+    """Landmarks in pixels of images of ``side`` pixels a side -> in pixels of images of ``size``."""
     return (landmarks + 0.5) * (size / side) - 0.5
 
 
@@ -56,7 +56,7 @@ def _polygon(points: np.ndarray, size: int) -> np.ndarray:
 
 
 def draw_outlines(landmarks: np.ndarray, size: int) -> np.ndarray:
-    """CIAGAN's picture of landmarks: the jaw, the bridge of the nose and the inner mouth, as lines one pixel wide.
+    """CIAGAN's image of landmarks: the jaw, the bridge of the nose and the inner mouth, as lines one pixel wide.
 
     float32 (N, 1, size, size): 0 on the lines, else 1. Eyes, brows and outer lips are not drawn (process_data.py).
     """
@@ -110,24 +110,24 @@ def make_empty_guide(landmarks: np.ndarray, size: int) -> np.ndarray:
 
 
 def check_masks(faces: Faces, masks: np.ndarray) -> None:
-    """Raises PictureError, which names the faces, if a mask hides nothing or the whole picture."""
+    """Raises PictureError, which names the faces, if a mask hides nothing or the whole image."""
     share = masks.mean(axis=(1, 2))
-    for unusable, covered in ((share == 0, "no pixel"), (share == 1, "the whole picture")):
+    for unusable, covered in ((share == 0, "no pixel"), (share == 1, "the whole image")):
         _region.refuse(
             faces, unusable,
             f"the face region covers {covered}, and an inpainter needs a part of it. Check the landmarks, or crop the "
-            "picture with a margin around the face",
+            "image with a margin around the face",
         )  # fmt: skip
 
 
 def blend(images: np.ndarray, generated: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """The pictures (N, 3, H, W) mixed with the drawn pixels by their ``share``, float32 (N, H, W) in [0, 1].
+    """The images (N, 3, H, W) mixed with the drawn pixels by their ``share``, float32 (N, H, W) in [0, 1].
 
-    A share of 1 leaves no bit of the pictures.
+    A share of 1 leaves no bit of the images.
     """
     return share[:, None] * np.clip(generated, -1.0, 1.0) + (1 - share[:, None]) * images
 
 
 def paste(images: np.ndarray, generated: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """The pictures (N, 3, H, W) with the drawn pixels where ``masks`` bool (N, H, W) is true, limited to [-1, 1]."""
+    """The images (N, 3, H, W) with the drawn pixels where ``masks`` bool (N, H, W) is true, limited to [-1, 1]."""
     return np.where(masks[:, None], np.clip(generated, -1.0, 1.0), images)

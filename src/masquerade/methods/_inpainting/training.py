@@ -20,36 +20,36 @@ from masquerade.training.optimizers import Optimizers, compute_cooldown, weigh_l
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
-DECODED = 256  # pictures that are decoded at a time
-SAMPLES = 6  # rows of a sample picture
+DECODED = 256  # images that are decoded at a time
+SAMPLES = 6  # rows of a sample image
 
 
 class Scenes(NamedTuple):
-    """Pictures with a hidden region, and what the generator may know of it."""
+    """Images with a hidden region, and what the generator may know of it."""
 
     images: Tensor
     """(N, 3, S, S) in [-1, 1]; only losses and the critic see the hidden region."""
     masks: Tensor
     """(N, 1, S, S): 1 in the region to draw, else 0."""
     guide: Tensor
-    """What the generator knows of the face: keypoints (N, K, 2), a picture of landmarks, or nothing (N, 0)."""
+    """What the generator knows of the face: keypoints (N, K, 2), an image of landmarks, or nothing (N, 0)."""
     code: Tensor
     """(N, ...): random numbers, or the label of the person to draw."""
     rows: np.ndarray
-    """The row of each picture among the pictures of the training."""
+    """The row of each image among the images of the training."""
 
     @property
     def hidden(self) -> Tensor:
-        """The pictures, gray (0) in the region."""
+        """The images, gray (0) in the region."""
         return self.images * (1 - self.masks)
 
     def paste(self, generated: Tensor) -> Tensor:
-        """The pictures with the drawn region."""
+        """The images with the drawn region."""
         return self.hidden + generated * self.masks
 
 
 class People(NamedTuple):
-    """Pictures, uint8 (M, S, S, 3), their 68 landmarks in pixels, float32 (M, 68, 2), and the names of their people."""
+    """Images, uint8 (M, S, S, 3), their 68 landmarks in pixels, float32 (M, 68, 2), and the names of their people."""
 
     pictures: np.ndarray
     landmarks: np.ndarray
@@ -57,7 +57,7 @@ class People(NamedTuple):
 
 
 class InpaintingTask(ABC):
-    """One update of the generator and one of the critic, on a batch of pictures. A method's subclass adds its parts.
+    """One update of the generator and one of the critic, on a batch of images. A method's subclass adds its parts.
 
     The batch depends only on the seed and the number of the step.
     """
@@ -92,15 +92,15 @@ class InpaintingTask(ABC):
 
     @abstractmethod
     def scores(self, images: Tensor, scenes: Scenes) -> Tensor:
-        """The critic's scores of pictures with the guide and the mask of ``scenes``."""
+        """The critic's scores of images with the guide and the mask of ``scenes``."""
 
     @abstractmethod
     def generator_loss(self, scores: Tensor) -> Tensor:
-        """The generator's adversarial loss, from the scores of its pictures."""
+        """The generator's adversarial loss, from the scores of its images."""
 
     @abstractmethod
     def critic_loss(self, scenes: Scenes, pasted: Tensor, step: int) -> Tensor:
-        """The critic's loss; ``pasted``: the generator's pictures, without a gradient."""
+        """The critic's loss; ``pasted``: the generator's images, without a gradient."""
 
     def further_losses(self, pasted: Tensor, scenes: Scenes) -> dict[str, Tensor]:
         """Further losses of the generator, whose weights are in ``settings.losses``."""
@@ -123,7 +123,7 @@ class InpaintingTask(ABC):
     def build_scenes(
         self, images: np.ndarray, landmarks: np.ndarray, rows: np.ndarray, draw: np.random.Generator
     ) -> Scenes:
-        """Pictures (N, 3, S, S) with their landmarks as scenes, on the device of the network."""
+        """Images (N, 3, S, S) with their landmarks as scenes, on the device of the network."""
         masks = self.choose_region(landmarks, draw)[:, None].astype(np.float32)
         arrays = (images, masks, self.build_guide(landmarks), self.draw_codes(len(rows), draw))
         return Scenes(*[torch.from_numpy(array).to(self.device) for array in arrays], rows=rows)
@@ -155,14 +155,14 @@ class InpaintingTask(ABC):
 
 
 def paint_region(network: nn.Module, scenes: Scenes) -> Tensor:
-    """The pictures with the region that ``network``, a generator or its average, draws: (N, 3, S, S)."""
+    """The images with the region that ``network``, a generator or its average, draws: (N, 3, S, S)."""
     return scenes.paste(network(scenes.hidden, scenes.masks, scenes.guide, scenes.code))
 
 
 def compute_differences(pasted: Tensor, scenes: Scenes, compared: Tensor) -> dict[str, Tensor]:
     """The mean absolute errors of the drawn pixels, and of the differences between neighbors of which one is drawn.
 
-    And of the texture around the drawn pixels. Only of the ``compared`` pictures, bool (N,).
+    And of the texture around the drawn pixels. Only of the ``compared`` images, bool (N,).
     """
     weights = compared.to(pasted)[:, None, None, None]
     error, mask = (pasted - scenes.images) * weights, scenes.masks * weights
@@ -181,7 +181,7 @@ def compute_differences(pasted: Tensor, scenes: Scenes, compared: Tensor) -> dic
 
 
 def jitter_boxes(corners: np.ndarray, share: float, size: int, draw: np.random.Generator) -> np.ndarray:
-    """Boxes (N, 4) whose sides are shifted by up to ``share`` of their width or height, within the picture."""
+    """Boxes (N, 4) whose sides are shifted by up to ``share`` of their width or height, within the image."""
     sides = corners[:, 2:] - corners[:, :2]
     shifts = draw.uniform(-share, share, corners.shape) * np.concatenate([sides, sides], axis=1)
     moved = np.rint(corners + shifts).astype(int)
@@ -197,10 +197,10 @@ def select_located(archive: FaceArchive, part: str) -> pd.DataFrame:
 def read_people(
     archive: FaceArchive, part: str, size: int, limit: int | None = None, names: Collection[str] | None = None
 ) -> People:
-    """The pictures of a part with ``size`` pixels a side. Faces without landmarks are left out.
+    """The images of a part with ``size`` pixels a side. Faces without landmarks are left out.
 
-    ``names``: only these people. Larger pictures are averaged down. Raises ParameterError if fewer than two faces
-    remain, or if pictures are smaller than ``size``.
+    ``names``: only these people. Larger images are averaged down. Raises ParameterError if fewer than two faces
+    remain, or if images are smaller than ``size``.
     """
     rows, archive_size = select_located(archive, part), archive.metadata["size"]
     if names is not None:
@@ -226,7 +226,7 @@ def read_people(
 
 
 def average_down(images: np.ndarray, size: int) -> np.ndarray:
-    """Pictures (N, 3, H, W), averaged down to ``size`` pixels a side."""
+    """Images (N, 3, H, W), averaged down to ``size`` pixels a side."""
     if images.shape[-1] == size:
         return images
     return deterministic.average(torch.from_numpy(images), (size, size)).numpy()
@@ -241,7 +241,7 @@ def train(
 ) -> None:
     """Train the task of the people of the job, and write ``job.checkpoint`` (the averaged generator).
 
-    ``size``: side in pixels of the pictures. ``names``: chooses among the people of an archive; None: all.
+    ``size``: side in pixels of the images. ``names``: chooses among the people of an archive; None: all.
     """
     training = Training(job, settings)
     archive = training.archive

@@ -23,7 +23,7 @@ class EstimatorSettings(Updates):
     input_size: Annotated[int, Field(ge=8)]
     """Side in pixels of its input."""
     widths: Annotated[list[Width], Field(min_length=1)]
-    """Channels of its stages, which each halve the picture and have one convolution."""
+    """Channels of its stages, which each halve the image and have one convolution."""
 
 
 class GeneratorSettings(Settings):
@@ -32,7 +32,7 @@ class GeneratorSettings(Settings):
     width: Width
     """Channels before the first halving (64)."""
     halvings: PositiveInt
-    """Halvings of the picture (2)."""
+    """Halvings of the image (2)."""
     blocks: PositiveInt
     """Residual blocks (6)."""
 
@@ -43,7 +43,7 @@ class CriticSettings(Settings):
     width: Width
     """Channels after its first halving (64)."""
     depth: PositiveInt
-    """Halvings of the picture (6)."""
+    """Halvings of the image (6)."""
     learning_rate: PositiveFloat
     """Learning rate of its Adam (0.0001)."""
 
@@ -52,11 +52,11 @@ class AnonymousNetSmallScale(SmallScale):
     """How stage III differs from StarGAN's published code at a small scale: docs/other_methods.md."""
 
     reach: Annotated[float, Field(ge=0, le=3)] = 0.0
-    """Largest change of the artanh of a color. 0: the network draws the picture itself (published)."""
+    """Largest change of the artanh of a color. 0: the network draws the image itself (published)."""
     scaled: bool = False
     """Whether the label scales and shifts channels. False: it is given as constant channels (published)."""
     label_steps: NonNegativeInt = 0
-    """Updates before the first of the generator, in which it learns the labels of real pictures alone (0)."""
+    """Updates before the first of the generator, in which it learns the labels of real images alone (0)."""
     critic_kernel_rate: NonNegativeFloat = 0.0
     """Learning rate of Muon, for the kernels of the critic (0: Adam for these too, as published)."""
     penalty_every: PositiveInt = 1
@@ -71,7 +71,7 @@ class AnonymousNetLosses(Settings):
     gradient_penalty: Weight
     """Weight of the gradient penalty of the critic (10)."""
     classification: Weight
-    """Weight of the cross-entropy of the label of a drawn picture (1)."""
+    """Weight of the cross-entropy of the label of a drawn image (1)."""
     cycle: Weight
     """Weight of the mean absolute error after drawing the own label again (10)."""
 

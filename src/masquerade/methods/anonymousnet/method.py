@@ -1,4 +1,4 @@
-"""AnonymousNet: attributes of a face are estimated, chosen anew, drawn into the picture, and the picture perturbed."""
+"""AnonymousNet: attributes of a face are estimated, chosen anew, drawn into the image, and the image perturbed."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from masquerade.methods.anonymousnet import (
 )
 from masquerade.training.settings import TrainingJob
 
-BATCH = 32  # pictures at a time
+BATCH = 32  # images at a time
 
 
 class AnonymousNet(Method):
@@ -68,7 +68,7 @@ class AnonymousNet(Method):
         training.train(params, job)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Stages I to IV. Raises PictureError if the pictures do not have the size of the training pictures."""
+        """Stages I to IV. Raises PictureError if the images do not have the size of the training images."""
         import torch
 
         from masquerade.networks.inputs import apply_in_batches
@@ -82,7 +82,7 @@ class AnonymousNet(Method):
         return images.numpy()
 
     def choose_labels(self, labels: np.ndarray, names: Sequence[str], seed: int) -> np.ndarray:
-        """Stage II: the labels to draw, bool (N, selected), from the estimated ones and the ids of the pictures."""
+        """Stage II: the labels to draw, bool (N, selected), from the estimated ones and the ids of the images."""
         label_sets, counts = (self._population[name].numpy() for name in ("labels", "counts"))
         target_labels = labels.copy()
         for row, name in enumerate(names):

@@ -46,10 +46,10 @@ class LabeledBlock(nn.Module):
 
 
 class StarGanGenerator(nn.Module):
-    """A picture (N, 3, S, S) in [-1, 1] and a label (N, L) of 0 and 1 -> the picture with that label, same range.
+    """An image (N, 3, S, S) in [-1, 1] and a label (N, L) of 0 and 1 -> the image with that label, same range.
 
     ``width``: channels before the first halving (64); ``halvings`` (2); ``blocks`` (6). ``reach`` 0: the network draws
-    the picture, as published; else the largest change of the artanh of a color. ``scaled``: see above.
+    the image, as published; else the largest change of the artanh of a color. ``scaled``: see above.
     """
 
     def __init__(self, labels: int, width: int = 64, halvings: int = 2, blocks: int = 6, reach: float = 0.0,
@@ -69,7 +69,7 @@ class StarGanGenerator(nn.Module):
             layers += [nn.ConvTranspose2d(2 * wide, wide, 4, 2, 1, bias=False), _norm(wide), nn.ReLU()]
         last = _convolution(width, 3, 7)
         if reach:
-            nn.init.zeros_(last.weight)  # the training starts at the picture itself
+            nn.init.zeros_(last.weight)  # the training starts at the image itself
         self.up = nn.Sequential(*layers, last)
 
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ class StarGanGenerator(nn.Module):
 
 
 class StarGanCritic(nn.Module):
-    """Pictures (N, 3, S, S) -> a map of scores (N, 1, h, w), larger is more real, and logits of the label (N, L).
+    """Images (N, 3, S, S) -> a map of scores (N, 1, h, w), larger is more real, and logits of the label (N, L).
 
     ``width``: channels after the first halving (64), which each of the ``depth`` (6) halvings doubles.
     """
@@ -119,14 +119,14 @@ def _norm(width: int) -> nn.InstanceNorm2d:
     return nn.InstanceNorm2d(width, affine=True)
 
 
-CROP = (0.0, 0.0, 1.0, 1.0)  # the classifier sees the whole picture, as hair is among the attributes
+CROP = (0.0, 0.0, 1.0, 1.0)  # the classifier sees the whole image, as hair is among the attributes
 DROPOUT, BALANCE, COOLDOWN = 0.3, 0.5, 0.5  # of stage I
 ADAM_RATE = 0.3  # of stage I: the rate of Adam as a share of Muon's
-SAMPLES = 6  # rows of a sample picture
+SAMPLES = 6  # rows of a sample image
 
 
 class AnonymousNetTask:
-    """The updates of stage I, then those of stage III. ``pictures`` uint8 (M, S, S, 3); ``labels`` bool (M, A)."""
+    """The updates of stage I, then those of stage III. ``images`` uint8 (M, S, S, 3); ``labels`` bool (M, A)."""
 
     def __init__(self, settings: AnonymousNetSettings, pictures: np.ndarray, labels: np.ndarray, seed: int):
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
@@ -170,7 +170,7 @@ class AnonymousNetTask:
         return loss
 
     def _learn_labels(self, step: int) -> Tensor:
-        """An update of the critic by the labels of real pictures alone (Choi et al. 2018, Eq. 2)."""
+        """An update of the critic by the labels of real images alone (Choi et al. 2018, Eq. 2)."""
         images, labels, _ = self._draw_batch(step, 0)
         loss = functional.binary_cross_entropy_with_logits(self.critic(images)[1], labels)
         self.optimizers["critic"].descend(loss, 1.0)
@@ -211,7 +211,7 @@ class AnonymousNetTask:
         return loss.detach()
 
     def _draw_batch(self, step: int, number: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Pictures, half of them mirrored, their own labels, and the labels of other pictures of the training."""
+        """Images, half of them mirrored, their own labels, and the labels of other images of the training."""
         draw = seeding.make_generator(self.seed, "stage III", step, number)
         rows, target_rows = (draw.integers(len(self.pictures), size=self.settings.batch) for _ in range(2))
         images = to_float(self.pictures[rows])
@@ -265,9 +265,9 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
 
 
 def search_perturbation(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetSettings, seed: int) -> Tensor:
-    """One change of all pictures, (3, S, S), that moves their identity vectors away; by steps along signs of gradients.
+    """One change of all images, (3, S, S), that moves their identity vectors away; by steps along signs of gradients.
 
-    After Moosavi-Dezfooli et al. 2017, with the sum over a batch in place of one picture at a time (ours).
+    After Moosavi-Dezfooli et al. 2017, with the sum over a batch in place of one image at a time (ours).
     """
     limit, where = settings.perturbation, next(identity.parameters()).device
     first = seeding.make_generator(seed, "stage IV").uniform(-limit / 10, limit / 10, (3, *pictures.shape[1:3]))

@@ -73,5 +73,5 @@ class CiaganSettings(InpaintingSettings):
 
     @property
     def size(self) -> int:
-        """Side in pixels of the pictures that the network draws."""
+        """Side in pixels of the images that the network draws."""
         return BOTTOM * 2 ** len(self.down)

@@ -38,7 +38,7 @@ class CIAGAN(InpaintingMethod):
 
     class Variant(Settings):
         label: Literal["key", "one"]
-        """key: the key of each picture chooses the person; one: all faces become the same person."""
+        """key: the key of each image chooses the person; one: all faces become the same person."""
 
     params: CiaganSettings
     variant: Variant
@@ -64,7 +64,7 @@ class CIAGAN(InpaintingMethod):
         return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the region of a face is empty or the whole picture, or its landmarks are unknown."""
+        """Raises PictureError if the region of a face is empty or the whole image, or its landmarks are unknown."""
         labels = self._labels(faces, seed, keys)
         if self.params.latent is not None:
             people = [seeding.make_generator(0, "ciagan", "person", label) for label in labels.tolist()]

@@ -41,7 +41,7 @@ def build_convolution(inputs: int, outputs: int, kernel: int = 3) -> nn.Module:
 
 
 class Down(nn.Module):
-    """A residual block that halves the picture: ReLU, convolution, ReLU, convolution, mean of 2 x 2 pixels."""
+    """A residual block that halves the image: ReLU, convolution, ReLU, convolution, mean of 2 x 2 pixels."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
@@ -54,7 +54,7 @@ class Down(nn.Module):
 
 
 class Up(nn.Module):
-    """A residual block that doubles the picture: norm, ReLU, twice as large, convolution, norm, ReLU, convolution."""
+    """A residual block that doubles the image: norm, ReLU, twice as large, convolution, norm, ReLU, convolution."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
@@ -115,7 +115,7 @@ class CiaganGenerator(nn.Module):
         self.end = nn.Conv2d(up[-1], 3, 3, padding=1)
 
     def forward(self, hidden: Tensor, masks: Tensor, lines: Tensor, labels: Tensor) -> Tensor:
-        """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
+        """The image that is drawn, (N, 3, S, S), not limited to [-1, 1].
 
         ``hidden`` (N, 3, S, S) in [-1, 1]; ``masks`` (N, 1, S, S), 1 in the region to draw; ``lines`` (N, 1, S, S), 0
         on the lines, else 1; ``labels`` (N, labels), 1 at the wanted person and 0 elsewhere.
@@ -133,7 +133,7 @@ class CiaganGenerator(nn.Module):
 
 
 class CiaganCritic(nn.Module):
-    """Scores a picture beside its lines, (N,); larger is more real. ``widths``: channels after each halving."""
+    """Scores an image beside its lines, (N,); larger is more real. ``widths``: channels after each halving."""
 
     def __init__(self, widths: Sequence[int], hidden: int, size: int):
         super().__init__()
@@ -144,7 +144,7 @@ class CiaganCritic(nn.Module):
         )
 
     def forward(self, images: Tensor, lines: Tensor) -> Tensor:
-        """Pictures (N, 3, S, S) in [-1, 1] and lines (N, 1, S, S) -> (N,)."""
+        """Images (N, 3, S, S) in [-1, 1] and lines (N, 1, S, S) -> (N,)."""
         features = torch.cat([(images + 1) / 2, color_lines(lines)], dim=1)
         for block in self.down:
             features = block(features)
@@ -170,7 +170,7 @@ def color_lines(lines: Tensor) -> Tensor:
 
 
 def build_norm(width: int) -> nn.InstanceNorm2d:
-    """The norm of each picture and channel, with a learned gain and bias."""
+    """The norm of each image and channel, with a learned gain and bias."""
     return nn.InstanceNorm2d(width, affine=True)
 
 
@@ -231,7 +231,7 @@ MARGIN = 3.0  # distance beyond which two people are not pushed further apart: t
 
 
 class CiaganTask(InpaintingTask):
-    """Least-squares GAN and, for the identity, the distance to a real picture, or to the mean, of the wanted person.
+    """Least-squares GAN and, for the identity, the distance to a real image, or to the mean, of the wanted person.
 
     Half of a batch is drawn as its own person. ``encoder``: the frozen identity encoder; None: a siamese network is
     trained along.
@@ -302,7 +302,7 @@ class CiaganTask(InpaintingTask):
         self.optimizers["siamese"].descend(loss, 1.0)
 
     def _draw_images(self, labels: np.ndarray, draw: np.random.Generator) -> Tensor:
-        """A picture of each labeled person, (N, 3, S, S)."""
+        """An image of each labeled person, (N, 3, S, S)."""
         rows = [draw.choice(np.flatnonzero(self.owners == label)) for label in labels]
         return torch.from_numpy(to_float(self.people.pictures[rows])).to(self.device)
 
@@ -324,7 +324,7 @@ def encode_one_hot(labels: np.ndarray, count: int) -> np.ndarray:
 
 @torch.no_grad()
 def compute_centers(encoder: nn.Module, pictures: np.ndarray, owners: np.ndarray) -> Tensor:
-    """The mean identity vector of each person, unit (people, D). ``owners`` int64 (M,): the person of each picture."""
+    """The mean identity vector of each person, unit (people, D). ``owners`` int64 (M,): the person of each image."""
     where = next(encoder.parameters()).device
     vectors = apply_in_batches(encoder, 256, pictures).to(where)
     sums = torch.zeros(owners.max() + 1, vectors.shape[1], device=where)

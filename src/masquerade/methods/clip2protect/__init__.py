@@ -16,7 +16,7 @@ class CLIP2ProtectSettings(Settings):
     """The knobs of both stages."""
 
     targets: PositiveInt
-    """Target people, drawn from the gallery; each picture gets one of them (4: published)."""
+    """Target people, drawn from the gallery; each image gets one of them (4: published)."""
     tuning_steps: NonNegativeInt
     """Updates of the generator of a face (150: published)."""
     tuning_rate: PositiveFloat
@@ -36,7 +36,7 @@ class CLIP2ProtectSettings(Settings):
     temperature: PositiveFloat
     """tau of the text loss (0.1: published)."""
     source: str
-    """The text that describes the picture before ("face": published)."""
+    """The text that describes the image before ("face": published)."""
     templates: Annotated[list[str], Field(min_length=1)]
     """Sentences, $ stands for a text (79 templates: published)."""
     batch: PositiveInt

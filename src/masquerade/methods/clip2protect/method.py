@@ -46,7 +46,7 @@ class CLIP2Protect(Method):
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """``params.batch`` faces side by side, each with its own generator.
 
-        Raises PictureError if a picture does not have the generator's size, or if its inversion diverged.
+        Raises PictureError if an image does not have the generator's size, or if its inversion diverged.
         """
         codes, _ = self._codes.of(faces)
         targets = _gallery.load_images(self._gallery, self._rows, self._targets(faces, seed), faces.images)

@@ -22,7 +22,7 @@ LEADING = {
     Activation: ("bias", (1,)),
     ToRGB: ("bias", (1, 1, 1)),
 }
-"""The parameters outside of convolutions, and the dimensions that follow that of the pictures."""
+"""The parameters outside of convolutions, and the dimensions that follow that of the images."""
 
 
 class SquareSums(torch.autograd.Function):
@@ -40,7 +40,7 @@ class SquareSums(torch.autograd.Function):
 
 
 class OwnConv2d(nn.Module):
-    """`ModulatedConv2d` with a kernel and a modulation for each of ``count`` pictures: one grouped convolution.
+    """`ModulatedConv2d` with a kernel and a modulation for each of ``count`` images: one grouped convolution.
 
     The factor of the equalized learning rate scales the style, which is smaller than the kernels.
     """
@@ -81,9 +81,9 @@ class OwnConv2d(nn.Module):
 
 
 def own_generators(generator: Generator, count: int) -> Generator:
-    """A copy that draws picture n of ``count`` with weights of its own, which are at first those of ``generator``.
+    """A copy that draws image n of ``count`` with weights of its own, which are at first those of ``generator``.
 
-    Its mapping network is that of ``generator``. All other parameters have a leading dimension of pictures.
+    Its mapping network is that of ``generator``. All other parameters have a leading dimension of images.
     """
     copies = copy.deepcopy(generator)
     for parent in list(copies.modules()):
@@ -118,7 +118,7 @@ class Search:
         self.wanted, self.source = prompt_features, source_features
 
     def protect(self, images: np.ndarray, codes: Tensor, targets: np.ndarray) -> np.ndarray:
-        """Pictures (N, 3, S, S), their W+ (N, L, D) and the pictures of the targets -> protected, in [-1, 1].
+        """Images (N, 3, S, S), their W+ (N, L, D) and the images of the targets -> protected, in [-1, 1].
 
         The losses are sums over the faces, and Adam's state is element-wise: each face is searched by itself.
         """
@@ -141,7 +141,7 @@ class Search:
         return generator.requires_grad_(False)
 
     def _search_codes(self, generator: Generator, clear: Tensor, start: Tensor, goal: Tensor) -> Tensor:
-        """Stage 2: the pictures after the search of the fine layers of the codes."""
+        """Stage 2: the images after the search of the fine layers of the codes."""
         params, semantics = self.params, self.space.semantics
         coarse, first = start[:, : self.first].unbind(1), start[:, self.first :]
         with torch.no_grad():
@@ -166,9 +166,9 @@ class Search:
         return loss - (1 - (vectors * original).sum(dim=1)) if self.variant.goal == "dodge" else loss
 
     def _text_loss(self, features: Tensor, described: Tensor) -> Tensor:
-        """InfoNCE of directions: that of the picture towards that of the text, away from that of the source text.
+        """InfoNCE of directions: that of the image towards that of the text, away from that of the source text.
 
-        Positives: from the source text to the prompt, and from the picture to the prompt; negatives: from the picture
+        Positives: from the source text to the prompt, and from the image to the prompt; negatives: from the image
         to the source text, one a template. Features (N, D) twice -> (N,).
         """
         query = normalize(features - described, dim=-1, eps=1e-6)

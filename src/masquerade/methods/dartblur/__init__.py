@@ -1,4 +1,4 @@
-"""DartBlur (Jiang et al. 2023): a blur on which detectors can be trained as on clear pictures.
+"""DartBlur (Jiang et al. 2023): a blur on which detectors can be trained as on unprotected images.
 
 The parameters are here. The class is in method.py, which imports no torch. The numbers in brackets are those of the
 published code.
@@ -18,12 +18,12 @@ class DetectorSettings(Updates):
     """The detectors. They are ours; the published ones are RetinaFaces."""
 
     sources = {
-        "steps": "on clear pictures, before the training of the U-Net",
+        "steps": "on unprotected images, before the training of the U-Net",
         "learning_rate": "0.0005",
     }
 
     widths: Annotated[list[Width], Field(min_length=2)]
-    """Channels after each halving of the picture."""
+    """Channels after each halving of the image."""
 
 
 class DartBlurSettings(Updates, Averaged):

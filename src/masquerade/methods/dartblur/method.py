@@ -1,4 +1,4 @@
-"""DartBlur: a blurred face, changed so that a detector that learns from it works on clear pictures."""
+"""DartBlur: a blurred face, changed so that a detector that learns from it works on unprotected images."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from masquerade.methods._inpainting import region
 from masquerade.methods.dartblur import HALVINGS, DartBlurSettings
 from masquerade.training.settings import TrainingJob
 
-BATCH = 32  # pictures at a time
+BATCH = 32  # images at a time
 
 
 class DartBlur(Method):
@@ -59,7 +59,7 @@ class DartBlur(Method):
         return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if landmarks are unknown, or if the network cannot halve the pictures often enough."""
+        """Raises PictureError if landmarks are unknown, or if the network cannot halve the images often enough."""
         from masquerade.methods.dartblur.training import blur_boxes
         from masquerade.networks.inputs import apply_in_batches
 

@@ -46,7 +46,7 @@ class _Up(nn.Sequential):
 
 
 class DartBlurUNet(nn.Module):
-    """A blurred picture (N, 3, S, S) in [-1, 1] and the mask of its boxes (N, 1, S, S) -> a picture of the same shape.
+    """A blurred image (N, 3, S, S) in [-1, 1] and the mask of its boxes (N, 1, S, S) -> an image of the same shape.
 
     ``widths``: channels after each of the five halvings (32, 64, 128, 256, 512: published).
     """
@@ -94,7 +94,7 @@ def official_names() -> dict[str, str]:
 
 
 def blur_boxes(images: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Pictures (N, 3, H, W), blurred in their boxes, int (N, 4): left, top, right, bottom.
+    """Images (N, 3, H, W), blurred in their boxes, int (N, 4): left, top, right, bottom.
 
     Kernels of w / 2 and h / 2 pixels, made odd; the deviation follows from them by OpenCV's rule.
     """
@@ -123,7 +123,7 @@ def make_targets(answers: Tensor, truth: Tensor) -> Tensor:
 
 CLIP = 500.0  # largest norm of the gradient of the U-Net: published code
 SMOOTHED = 0.1  # label smoothing of the second detector's targets
-SAMPLES = 6  # rows of a sample picture
+SAMPLES = 6  # rows of a sample image
 
 
 class DartBlurTask:
@@ -201,7 +201,7 @@ class DartBlurTask:
         )
 
     def _draw_views(self, draw: np.random.Generator, count: int) -> tuple[Tensor, np.ndarray]:
-        """Pictures, shifted, scaled and half of them mirrored, and the boxes of their faces, int (N, 4)."""
+        """Images, shifted, scaled and half of them mirrored, and the boxes of their faces, int (N, 4)."""
         rows = draw.integers(len(self.people.pictures), size=count)
         corners = region.find_boxes(self.people.landmarks[rows], self.size)
         return draw_views(draw, to_float(self.people.pictures[rows]), corners)

@@ -18,7 +18,7 @@ class DeepPrivacyLosses(LossSettings):
     gradient_penalty: NonNegativeFloat
     """Weight of the gradient penalty of the critic (10)."""
     drift: NonNegativeFloat
-    """Weight of the mean square of the critic's scores of real pictures (0.001)."""
+    """Weight of the mean square of the critic's scores of real images (0.001)."""
 
 
 class DeepPrivacySmallScale(InpaintingSmallScale):
@@ -46,5 +46,5 @@ class DeepPrivacySettings(InpaintingSettings):
 
     @property
     def size(self) -> int:
-        """Side in pixels of the pictures that the network draws."""
+        """Side in pixels of the images that the network draws."""
         return 4 * 2 ** (len(self.widths) - 1)

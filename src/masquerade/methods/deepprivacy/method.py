@@ -61,7 +61,7 @@ class DeepPrivacy(StyledInpaintingMethod):
         return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown.
+        """Raises PictureError if the box of a face is empty or the whole image, or if its landmarks are unknown.
 
         With `latent`, also if the generator does not reach what is around a face.
         """
@@ -74,7 +74,7 @@ class DeepPrivacy(StyledInpaintingMethod):
         return self._drawing.draw(faces, region.draw_box_masks, region.select_keypoints, codes)
 
     def _code(self, seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """The code of a picture, float32: normal numbers without those beyond ``truncation``."""
+        """The code of an image, float32: normal numbers without those beyond ``truncation``."""
         draw, limit = seeding.make_generator(seed, "deepprivacy", name), self.variant.truncation
         code = np.zeros(shape, dtype=np.float32)
         beyond = np.full(code.shape, limit > 0)

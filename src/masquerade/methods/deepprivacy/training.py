@@ -28,7 +28,7 @@ from masquerade.training.settings import TrainingJob
 SMALLEST = 4
 """Side in pixels of the coarsest maps."""
 SLOPE = 0.2  # of every LeakyReLU
-CONDITION = 4  # channels of the hidden picture and of its mask
+CONDITION = 4  # channels of the hidden image and of its mask
 
 
 class EqualConvolution(nn.Module):
@@ -61,7 +61,7 @@ def _pointwise(inputs: int, outputs: int, norm: bool) -> nn.Sequential:
 
 
 class InpaintingUNet(nn.Module):
-    """Draws a face into a picture in which the face is hidden.
+    """Draws a face into an image in which the face is hidden.
 
     ``widths``: channels at each size, finest first, down to 4 x 4 pixels. ``pose``: maps of keypoints, one channel a
     keypoint (0: no pose). ``code``: channels of the latent code at 4 x 4 pixels (32: the published code).
@@ -83,7 +83,7 @@ class InpaintingUNet(nn.Module):
         self.to_picture = EqualConvolution(widths[0], 3, 1)
 
     def forward(self, hidden: Tensor, masks: Tensor, keypoints: Tensor, code: Tensor) -> Tensor:
-        """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
+        """The image that is drawn, (N, 3, S, S), not limited to [-1, 1].
 
         ``hidden`` (N, 3, S, S) in [-1, 1], gray in the region to draw, which is how the network finds it: it does not
         see ``masks`` (N, 1, S, S); ``keypoints`` (N, ``pose``, 2) as shares of the
@@ -108,7 +108,7 @@ class InpaintingUNet(nn.Module):
 
 
 class InpaintingCritic(nn.Module):
-    """Scores a picture that stands in its context; (N,), larger is more real. It has no norm.
+    """Scores an image that stands in its context; (N,), larger is more real. It has no norm.
 
     ``widths``: as those of the generator; the published critic has floor(sqrt(2) * width / 8) * 8 channels.
     """
@@ -130,7 +130,7 @@ class InpaintingCritic(nn.Module):
         )  # fmt: skip
 
     def forward(self, images: Tensor, hidden: Tensor, masks: Tensor, keypoints: Tensor) -> Tensor:
-        """Pictures (N, 3, S, S), their hidden versions (N, 3, S, S), masks (N, 1, S, S) and keypoints -> (N,)."""
+        """Images (N, 3, S, S), their hidden versions (N, 3, S, S), masks (N, 1, S, S) and keypoints -> (N,)."""
         features = self.from_picture(torch.cat([images, hidden, masks], dim=1))
         for block in self.down:
             features = functional.avg_pool2d(block(self._with_pose(features, keypoints)), 2)
@@ -155,7 +155,7 @@ def pose_maps(keypoints: Tensor, size: int) -> Tensor:
 AVERAGE = "running_average_generator"
 GROWN = "transition_step"
 SHARE = "transition_value"
-"""Share of the finest blocks in the picture; 1 after the growth."""
+"""Share of the finest blocks in the image; 1 after the growth."""
 EARLIER = {f"{name}.": "used only while the network grows" for name in ("from_rgb_old", "to_rgb_old")}
 
 

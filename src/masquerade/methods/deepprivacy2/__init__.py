@@ -17,7 +17,7 @@ class GeneratorSettings(Settings):
     """The shape of the generator."""
 
     size: Annotated[int, Field(ge=16)]
-    """Side in pixels of the pictures that it draws (256)."""
+    """Side in pixels of the images that it draws (256)."""
     lowest: Annotated[int, Field(ge=4)]
     """Side in pixels of its coarsest maps (8)."""
     width: Width
@@ -41,7 +41,7 @@ class DeepPrivacy2Losses(LossSettings):
     r1: Weight
     """Weight of the R1 penalty of the critic (1)."""
     drift: Weight
-    """Weight of the mean square of the critic's scores of real pictures (0.001)."""
+    """Weight of the mean square of the critic's scores of real images (0.001)."""
 
 
 class DeepPrivacy2Settings(InpaintingSettings):
@@ -58,12 +58,12 @@ class DeepPrivacy2Settings(InpaintingSettings):
 
     @property
     def size(self) -> int:
-        """Side in pixels of the pictures that the network draws."""
+        """Side in pixels of the images that the network draws."""
         return self.generator.size
 
     @model_validator(mode="after")
     def _critic_fits(self) -> Self:
         levels = self.generator.size.bit_length() - 2
         if len(self.critic) != levels:
-            raise ValueError(f"critic has {len(self.critic)} entries; pictures of {self.generator.size} need {levels}")
+            raise ValueError(f"critic has {len(self.critic)} entries; images of {self.generator.size} need {levels}")
         return self

@@ -60,7 +60,7 @@ class DeepPrivacy2(StyledInpaintingMethod):
         return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown.
+        """Raises PictureError if the box of a face is empty or the whole image, or if its landmarks are unknown.
 
         With `latent`, also if the generator does not reach what is around a face.
         """

@@ -105,7 +105,7 @@ class StyleConvolution(nn.Module):
 
 
 class StyleBlock(nn.Module):
-    """Two convolutions and a linear shortcut. It halves the picture at its start, or doubles it at its end."""
+    """Two convolutions and a linear shortcut. It halves the image at its start, or doubles it at its end."""
 
     def __init__(self, inputs: int, outputs: int, resampling: Resampling, gain: float, style: int = 0):
         super().__init__()
@@ -141,9 +141,9 @@ class MappingNetwork(nn.Module):
 
 
 class StyleUNet(nn.Module):
-    """Draws a face into a picture in which the face is hidden. It gets no keypoints.
+    """Draws a face into an image in which the face is hidden. It gets no keypoints.
 
-    ``size``: side of the pictures; ``lowest``: side of the coarsest maps (8: published). ``width``: channels at
+    ``size``: side of the images; ``lowest``: side of the coarsest maps (8: published). ``width``: channels at
     full size (64: published, 256 pixels); each halving doubles them, up to ``most`` times (8: published). ``style``:
     width of the random numbers and of the styles (512: published).
     """
@@ -172,7 +172,7 @@ class StyleUNet(nn.Module):
         self.to_rgb = StyleConvolution(widths[0], 3, 1, output=Output(linear=True))
 
     def forward(self, hidden: Tensor, masks: Tensor, guide: Tensor, code: Tensor) -> Tensor:
-        """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
+        """The image that is drawn, (N, 3, S, S), not limited to [-1, 1].
 
         ``hidden`` (N, 3, S, S) in [-1, 1], gray in the region; ``masks`` (N, 1, S, S), 1 in the region to draw;
         ``guide`` is not used; ``code`` (N, ``style``): random numbers. ``truncation`` of the network moves their styles
@@ -240,7 +240,7 @@ def official_name(name: str) -> str:
     return name.replace("filter.kernel", FILTER)
 
 
-CONDITION = 4  # channels of the hidden picture and of its mask
+CONDITION = 4  # channels of the hidden image and of its mask
 
 
 class DeepPrivacy2Task(InpaintingTask):

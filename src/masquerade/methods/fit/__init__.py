@@ -20,7 +20,7 @@ class DiscriminatorSettings(Settings):
     depth: Annotated[int, Field(ge=2)]
     """Convolutions before the last one, which gives the scores (4, PatchGAN of 70 pixels: the published code)."""
     scales: PositiveInt
-    """Discriminators of one kind of picture; each takes pictures half the size of the one before (2: the published
+    """Discriminators of one kind of image; each takes images half the size of the one before (2: the published
     code)."""
 
 
@@ -30,22 +30,22 @@ class ClassifierSettings(Settings):
     width: Width
     """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
     depth: PositiveInt
-    """Its convolutions; each halves the picture (5: the published code)."""
+    """Its convolutions; each halves the image (5: the published code)."""
 
 
 class FitSmallScale(SmallScale):
     """How networks and training differ from the published code at a small scale: docs/fit_and_riddle.md."""
 
     shared: bool = True
-    """Whether the three kinds of pictures share the discriminators of all scales but the finest (true: the published
+    """Whether the three kinds of images share the discriminators of all scales but the finest (true: the published
     code)."""
     last_stride: Literal[2, 4] = 4
-    """2: the last convolution halves the picture, too; 4: it takes blocks of 4 x 4 numbers (the published code)."""
+    """2: the last convolution halves the image, too; 4: it takes blocks of 4 x 4 numbers (the published code)."""
     first_norm: bool = False
     """Whether the first convolution is normalized (false: the published code)."""
     reach: Annotated[float, Field(ge=0, le=2)] = 0.0
     """The largest change of the artanh of a color, if the network draws a change that the inverse password undoes.
-    0: the network draws the picture itself (the published code)."""
+    0: the network draws the image itself (the published code)."""
     identity_of: Literal["first", "both"] = "first"
     """first: of two hidden and two wrongly recovered faces only the first of each is in ``losses.identity`` (the
     published code); both: all four (ours)."""
@@ -91,13 +91,13 @@ class FitSettings(AdversarialUpdates):
     width: Width
     """Channels of the transformer before its first halving; each halving doubles them (64: the published code)."""
     halvings: PositiveInt
-    """How often the transformer halves the picture (2: the published code)."""
+    """How often the transformer halves the image (2: the published code)."""
     blocks: PositiveInt
     """Its residual blocks (9: the published code)."""
     discriminator: DiscriminatorSettings
-    """The discriminators, one for each kind of picture: anonymized, recovered, wrongly recovered."""
+    """The discriminators, one for each kind of image: anonymized, recovered, wrongly recovered."""
     classifier: ClassifierSettings
-    """The network that predicts the password from the picture before and the picture after."""
+    """The network that predicts the password from the image before and the image after."""
     losses: LossSettings
     """The weights of the losses."""
     margin: Annotated[float, Field(ge=-1, le=1)]

@@ -17,15 +17,15 @@ from masquerade.methods.fit import (
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.settings import TrainingJob
 
-BATCH = 32  # pictures at a time
+BATCH = 32  # images at a time
 
 
 class FIT(Method):
     """Transforms a face into another person's under a 16-bit password, and back under the inverse password.
 
     Gu, Luo, Ryoo, Lee 2020, Password-conditioned Anonymization and Deanonymization with Face Identity Transformers,
-    ECCV (arXiv:1911.11759). One network does both. docs/fit_and_riddle.md lists what the paper leaves open and what differs, and
-    gives the reason why 16 bits do not protect against an attacker with the network.
+    ECCV (arXiv:1911.11759). One network does both. docs/fit_and_riddle.md lists what the paper leaves open and what
+    differs, and gives the reason why 16 bits do not protect against an attacker with the network.
     """
 
     title = "FIT"
@@ -53,7 +53,7 @@ class FIT(Method):
         training.train(params, job)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """T(I, p). Raises PictureError if the pictures do not have the size of the training pictures."""
+        """T(I, p). Raises PictureError if the images do not have the size of the training images."""
         return self._transform(faces.images, self._passwords(keys))
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:

@@ -34,12 +34,12 @@ SLOPE = 0.2  # of the classifier's LeakyReLU: PatchGAN (Isola et al. 2017)
 
 
 class IdentityTransformer(nn.Module):
-    """T(I, p): a picture (N, 3, S, S) in [-1, 1] and a password (N, bits) of +-0.5 -> a picture, same shape and range.
+    """T(I, p): an image (N, 3, S, S) in [-1, 1] and a password (N, bits) of +-0.5 -> an image, same shape and range.
 
     S is a multiple of ``2 ** halvings``. ``width``: channels before the first halving; each halving doubles them.
-    ``reach`` 0: the network draws the picture, T = tanh f(I, p), as published. Otherwise it draws a change that is odd
+    ``reach`` 0: the network draws the image, T = tanh f(I, p), as published. Otherwise it draws a change that is odd
     in the password, T = tanh(artanh I + reach / 2 (tanh f(I, p) - tanh f(I, -p))). The inverse password undoes the
-    change as far as f is the same for both pictures, and no color is clipped (docs/fit_and_riddle.md).
+    change as far as f is the same for both images, and no color is clipped (docs/fit_and_riddle.md).
     """
 
     def __init__(self, bits: int, width: int, halvings: int, blocks: int, reach: float):
@@ -48,7 +48,7 @@ class IdentityTransformer(nn.Module):
         self.first = ReflectedConv2d(3, width, 7, bias=False)
         # The bits as constant channels of that convolution, which maps a constant to a constant: the sum of its kernel.
         self.password = nn.Linear(bits, width, bias=False)
-        # With a smaller start than the picture's, the network learns to ignore the password.
+        # With a smaller start than the image's, the network learns to ignore the password.
         nn.init.normal_(self.password.weight, std=2 / bits**0.5)
         widths = [width * 2**level for level in range(halvings + 1)]
         layers: list[nn.Module] = [_norm(width), nn.ReLU()]
@@ -89,11 +89,11 @@ class Block(nn.Module):
 
 
 class PasswordClassifier(nn.Module):
-    """Q: the password that turned one picture into the other (Gu et al. 2020, after InfoGAN, Chen et al. 2016).
+    """Q: the password that turned one image into the other (Gu et al. 2020, after InfoGAN, Chen et al. 2016).
 
-    Two pictures (N, 3, S, S) -> logits (N, bits / group, 2 ** group) of the number in each group of bits. ``depth``
-    convolutions halve the picture, the first with ``width`` channels, each further one twice as many, up to 8 times
-    ``width``; then the mean over the picture is taken. ``last_stride`` 4: the last convolution takes blocks of 4 x 4
+    Two images (N, 3, S, S) -> logits (N, bits / group, 2 ** group) of the number in each group of bits. ``depth``
+    convolutions halve the image, the first with ``width`` channels, each further one twice as many, up to 8 times
+    ``width``; then the mean over the image is taken. ``last_stride`` 4: the last convolution takes blocks of 4 x 4
     without padding. ``first_norm``: whether the first convolution is normalized; if not, it has biases.
     """
 
@@ -116,11 +116,11 @@ class PasswordClassifier(nn.Module):
 
 
 class Discriminators(MultiScale):
-    """PatchGAN (Isola et al. 2017), with other weights for pictures halved 0, 1, ..., ``scales`` - 1 times.
+    """PatchGAN (Isola et al. 2017), with other weights for images halved 0, 1, ..., ``scales`` - 1 times.
 
     Input (N, 3, S, S) in [-1, 1]. Output: ``scales`` maps of scores, finest first; 1 means real, 0 drawn. ``depth``
     convolutions precede the one that gives the score. The first has ``width`` channels, each further one twice as many,
-    up to 8 times ``width``; all but the last halve the picture. The instance norm of `PatchDiscriminator` would
+    up to 8 times ``width``; all but the last halve the image. The instance norm of `PatchDiscriminator` would
     hide the colors.
     ``coarser``: the networks of all scales but the finest, if other discriminators have them, too.
     """
@@ -133,7 +133,7 @@ class Discriminators(MultiScale):
 
 
 def build_discriminators(kinds: Iterable[str], width: int, depth: int, scales: int, shared: bool) -> nn.ModuleDict:
-    """A discriminator for each kind of picture. ``shared``: only the finest scale of each is its own (Gu et al. 2020's
+    """A discriminator for each kind of image. ``shared``: only the finest scale of each is its own (Gu et al. 2020's
     published code); all coarser scales are one network for all kinds.
     """
     by_kind: dict[str, Discriminators] = {}
@@ -187,7 +187,7 @@ def identity_loss(original: Tensor, vectors: Mapping[str, Tensor], margin: float
 
 
 def password_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """L_aux: cross-entropy of each group of bits, the sum over groups and the mean over pictures.
+    """L_aux: cross-entropy of each group of bits, the sum over groups and the mean over images.
 
     ``logits`` (N, groups, classes), ``targets`` int64 (N, groups).
     """
@@ -206,14 +206,14 @@ def discriminator_loss(real: Sequence[Tensor], fake: Sequence[Tensor]) -> Tensor
 
 
 TIED = ("identity",)  # the backbones that a checkpoint belongs to
-SAMPLES = 6  # rows of a sample picture
-KINDS = ("anonymized", "recovered", "wrong")  # of pictures; each has its discriminator
+SAMPLES = 6  # rows of a sample image
+KINDS = ("anonymized", "recovered", "wrong")  # of images; each has its discriminator
 
 
 class TransformerTask:
     """One update of the discriminators, and one of the transformer and the password classifier.
 
-    ``pictures`` uint8 (M, S, S, 3); ``identity``: the frozen identity encoder. The batch and the passwords of a step
+    ``images`` uint8 (M, S, S, 3); ``identity``: the frozen identity encoder. The batch and the passwords of a step
     depend only on the seed and the number of the step.
     """
 
@@ -262,14 +262,14 @@ class TransformerTask:
         return {name: value.item() for name, value in values.items()}
 
     def _draw_under(self, images: Tensor, names: tuple[str, ...], numbers: dict[str, np.ndarray]) -> dict[str, Tensor]:
-        """The pictures under passwords of several kinds, in one pass."""
+        """The images under passwords of several kinds, in one pass."""
         bits = np.concatenate([encode_bits(numbers[name]) for name in names])
         transformed = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(bits).to(self.device))
         # Recovery starts from a saved image, so what the network hides in the image must survive the rounding.
         return dict(zip(names, round_to_8_bits(transformed).chunk(len(names)), strict=True))
 
     def _update_discriminators(self, images: Tensor, faces: dict[str, Tensor]) -> Tensor:
-        """The mean over the kinds, of both hidden pictures, the recovered one, and both wrongly recovered ones."""
+        """The mean over the kinds, of both hidden images, the recovered one, and both wrongly recovered ones."""
         detached = {name: value.detach() for name, value in faces.items()}
         fake = {
             "anonymized": torch.cat([detached["anonymized"], detached["other"]]),
@@ -317,7 +317,7 @@ class TransformerTask:
         }
 
     def _password_loss(self, images: Tensor, faces: dict[str, Tensor], numbers: dict[str, np.ndarray]) -> Tensor:
-        """L_aux, the sum over the three kinds. Q takes the picture before and the picture after."""
+        """L_aux, the sum over the three kinds. Q takes the image before and the image after."""
         before = torch.cat([images, faces["anonymized"], faces["anonymized"]])
         logits = self.classifier(before, torch.cat([faces[kind] for kind in KINDS]))
         targets = np.concatenate([group_bits(numbers[kind]) for kind in KINDS])
@@ -333,7 +333,7 @@ def build_transformer(settings: FitSettings) -> IdentityTransformer:
 def train(settings: FitSettings, job: TrainingJob) -> None:
     """Train on the people of the job and write ``job.checkpoint`` (the averaged transformer).
 
-    Raises ParameterError if pictures and ``halvings`` do not fit.
+    Raises ParameterError if images and ``halvings`` do not fit.
     """
     training = Training(job, settings)
     archive = training.archive
@@ -347,25 +347,25 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
 
 
 def check_classifier(settings: FitSettings, size: int) -> None:
-    """Raises ParameterError if pictures of ``size`` pixels are too small for the convolutions of the classifier."""
+    """Raises ParameterError if images of ``size`` pixels are too small for the convolutions of the classifier."""
     classifier, last_stride = settings.classifier, settings.small_scale.last_stride
     smallest = 2 ** (classifier.depth - 1) * last_stride
     if size < smallest:
         raise ParameterError(
             f"methods.fit.params.classifier: {classifier.depth} convolutions with last_stride {last_stride} need "
-            f"pictures of {smallest} pixels or more, and these have {size}. Lower depth or last_stride."
+            f"images of {smallest} pixels or more, and these have {size}. Lower depth or last_stride."
         )
 
 
 def read_images(archive: FaceArchive, part: str, halvings: int, limit: int | None = None) -> np.ndarray:
-    """The pictures of a part (at most ``limit``), uint8 (M, S, S, 3).
+    """The images of a part (at most ``limit``), uint8 (M, S, S, 3).
 
     Raises ParameterError if there is none, or if S cannot be halved ``halvings`` times.
     """
     size, rows = archive.metadata["size"], archive.select(part).iloc[:limit]
     if size % 2**halvings:
         raise ParameterError(
-            f"{archive.path}: pictures of {size} pixels cannot be halved {halvings} times. Lower halvings."
+            f"{archive.path}: images of {size} pixels cannot be halved {halvings} times. Lower halvings."
         )
     if rows.empty:
         raise ParameterError(f"{archive.path} holds no usable face in part {part}; one is needed. Build it again.")

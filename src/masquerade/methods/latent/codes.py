@@ -42,7 +42,7 @@ class Table(nn.Module):
 
 
 FARTHEST = 20.0  # an inversion has diverged if its code is this many times farther from the mean of W than W is
-SAMPLES = 8  # faces of a sample picture
+SAMPLES = 8  # faces of a sample image
 
 
 class Codes:

@@ -41,7 +41,7 @@ class Fakes:
 
 
 def write_fakes(space: LatentSpace, output: Path, count: int, psi: float, seed: int) -> torch.Tensor:
-    """Draw ``count`` fakes, truncated by ``psi``, and write their codes and features. Returns the first pictures."""
+    """Draw ``count`` fakes, truncated by ``psi``, and write their codes and features. Returns the first images."""
     from masquerade.backbones.generator.training import draw_z
 
     generator = space.generator

@@ -14,7 +14,7 @@ from masquerade.methods._batches import Remembered
 from masquerade.networks.inputs import apply_in_batches, device
 from masquerade.training.checkpoints import check_backbone
 
-BATCH = 32  # pictures that are encoded or drawn at a time
+BATCH = 32  # images that are encoded or drawn at a time
 
 
 class LatentSpace:
@@ -40,9 +40,9 @@ class LatentSpace:
             check_backbone(backbones["inversion"], "generator", self.inverter.generator, backbones["generator"])
 
     def invert(self, images: np.ndarray) -> Tensor:
-        """Pictures, float32 (N, 3, S, S) -> W+ (N, layers, style), refined, on the CPU. Raises as `check_size`.
+        """Images, float32 (N, 3, S, S) -> W+ (N, layers, style), refined, on the CPU. Raises as `check_size`.
 
-        The codes of the last sets are kept: an attacker tries many keys on the same pictures.
+        The codes of the last sets are kept: an attacker tries many keys on the same images.
         """
         self.check_size(images)
         return self._inverted(images)
@@ -53,17 +53,17 @@ class LatentSpace:
         return apply_in_batches(self.inverter, BATCH, images)
 
     def reaches(self, images: np.ndarray, codes: Tensor) -> np.ndarray:
-        """Whether the generator draws each picture from its code, by the inversion's own limit: bool (N,)."""
+        """Whether the generator draws each image from its code, by the inversion's own limit: bool (N,)."""
         if self.inverter.limit is None:
             return np.ones(len(images), dtype=bool)
         return self.inverter.reaches(images, self.draw(codes).numpy())
 
     def check_size(self, images: np.ndarray) -> None:
-        """Raises PictureError if pictures (N, 3, H, W) do not have the size of the generator's."""
+        """Raises PictureError if images (N, 3, H, W) do not have the size of the generator's."""
         check_size(images, self.generator.size, "this generator draws")
 
     def draw(self, codes: Tensor, names: Sequence[str] = ()) -> Tensor:
-        """W+ (N, layers, style) -> pictures (N, 3, S, S) in [-1, 1], on the CPU. ``names``: see `enlarge`."""
+        """W+ (N, layers, style) -> images (N, 3, S, S) in [-1, 1], on the CPU. ``names``: see `enlarge`."""
         if self._kept is not None:
             self._kept |= dict(zip(names, codes.split(1), strict=False))
         return apply_in_batches(
@@ -86,5 +86,5 @@ class LatentSpace:
         return large
 
     def describe(self, images: Tensor) -> Tensor:
-        """Pictures (N, 3, S, S) -> class-token features (N, D), on the CPU. Faces are paired by them."""
+        """Images (N, 3, S, S) -> class-token features (N, D), on the CPU. Faces are paired by them."""
         return apply_in_batches(self.semantics.cls, BATCH, images)

@@ -26,7 +26,7 @@ class LdfaSettings(Averaged):
     }
 
     size: Annotated[int, Field(ge=16)]
-    """Side in pixels of the pictures that the networks take."""
+    """Side in pixels of the images that the networks take."""
     latent: PositiveInt
     """Channels of the latent maps (4: Stable Diffusion)."""
     autoencoder: PhaseSettings

@@ -16,7 +16,7 @@ from masquerade.training.settings import TrainingJob
 
 
 class LDFA(Method):
-    """Draws the box of the face by diffusion. As published, it starts from the clear face with noise, which leaks.
+    """Draws the box of the face by diffusion. As published, it starts from the noised original face, which leaks.
 
     Klemp, Rösch, Wagner, Quehl, Lauer 2023, LDFA: Latent Diffusion Face Anonymization for Self-driving Applications,
     CVPR Workshops (arXiv:2302.08931). docs/inpainting.md lists what differs from the paper and its code.
@@ -31,7 +31,7 @@ class LDFA(Method):
 
     class Variant(Settings):
         strength: Annotated[float, Field(gt=0, le=1)]
-        """Share of the noise schedule that is run. Below 1 the start is the clear face with noise (0.75: the default of
+        """Share of the noise schedule that is run. Below 1 the start is the noised original face (0.75: the default of
         the program that the published code calls); with 1 it is noise alone, and the face reaches nothing."""
         steps: PositiveInt
         """Steps of the sampling if the whole schedule is run (50: that default)."""
@@ -55,7 +55,7 @@ class LDFA(Method):
         training.train(params, job)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the box of a face is empty or the whole picture, or if its landmarks are unknown."""
+        """Raises PictureError if the box of a face is empty or the whole image, or if its landmarks are unknown."""
         side = self.params.size // 2 ** len(self.params.autoencoder.widths)
         shape = (self.params.latent, side, side)
         codes = np.stack([seeding.make_generator(seed, "ldfa", name).standard_normal(shape) for name in faces.ids])
@@ -63,7 +63,7 @@ class LDFA(Method):
         return self._drawing.draw(faces, region.draw_box_masks, guide, codes.astype(np.float32))
 
     def _clear(self, faces: Faces):
-        """The guide that is the clear picture: the leak of the published program."""
+        """The guide that is the unprotected image: the leak of the published program."""
         from masquerade.methods._inpainting.training import average_down
 
         return lambda _landmarks, size: average_down(faces.images, size)
@@ -71,4 +71,4 @@ class LDFA(Method):
     def statement(self) -> dict[str, object]:
         if self.variant.strength == 1:
             return {"starts_from": "noise"}
-        return {"starts_from": "the clear face with noise, as published: the face reaches the network"}
+        return {"starts_from": "the unprotected face with noise, as published: the face reaches the network"}

@@ -31,7 +31,7 @@ GROUPS = 8
 
 
 class LatentAutoencoder(nn.Module):
-    """Pictures (N, 3, S, S) in [-1, 1] <-> latent maps (N, ``latent``, s, s), s = S / 2 ** len(widths).
+    """Images (N, 3, S, S) in [-1, 1] <-> latent maps (N, ``latent``, s, s), s = S / 2 ** len(widths).
 
     ``widths``: channels after each halving.
     """
@@ -49,7 +49,7 @@ class LatentAutoencoder(nn.Module):
         self.decoder = nn.Sequential(*up, nn.Conv2d(widths[0], 3, 3, padding=1))
 
     def forward(self, images: Tensor) -> Tensor:
-        """The pictures, encoded and decoded."""
+        """The images, encoded and decoded."""
         return self.decoder(self.encoder(images))
 
 
@@ -66,7 +66,7 @@ class Residual(nn.Module):
 
 
 def norm(width: int) -> nn.GroupNorm:
-    """The norm of each picture, over groups of channels."""
+    """The norm of each image, over groups of channels."""
     return nn.GroupNorm(GROUPS if width % GROUPS == 0 else 1, width)
 
 
@@ -156,7 +156,7 @@ def compute_signal_shares() -> Tensor:
 class LatentInpainter(nn.Module):
     """Draws a region by diffusion, in the latent maps of an autoencoder.
 
-    ``strength``: share of the schedule that is run. With less than 1 the start is the clear picture with noise, as the
+    ``strength``: share of the schedule that is run. With less than 1 the start is the original image with noise, as the
     published program has it, so the face reaches the result. ``steps``: steps of the sampling if all of it is run.
     """
 
@@ -174,7 +174,7 @@ class LatentInpainter(nn.Module):
         self.strength, self.steps = 1.0, 20
 
     def encode(self, images: Tensor) -> Tensor:
-        """Pictures -> latent maps with mean 0 and deviation 1 in each channel."""
+        """Images -> latent maps with mean 0 and deviation 1 in each channel."""
         return (self.autoencoder.encoder(images) - self.mean) / self.deviation
 
     def decode(self, maps: Tensor) -> Tensor:
@@ -191,15 +191,15 @@ class LatentInpainter(nn.Module):
         return self.denoiser(torch.cat([noisy, condition], dim=1), times)
 
     def condition(self, hidden: Tensor, masks: Tensor) -> Tensor:
-        """The latent map of the picture without the face, and the mask at its size: (N, L + 1, s, s)."""
+        """The latent map of the image without the face, and the mask at its size: (N, L + 1, s, s)."""
         maps = self.encode(hidden)
         return torch.cat([maps, deterministic.average(masks, maps.shape[-2:])], dim=1)
 
     def forward(self, hidden: Tensor, masks: Tensor, guide: Tensor, code: Tensor) -> Tensor:
-        """The picture that is drawn, (N, 3, S, S), not limited to [-1, 1].
+        """The image that is drawn, (N, 3, S, S), not limited to [-1, 1].
 
         ``hidden`` (N, 3, S, S), gray in the region; ``masks`` (N, 1, S, S), 1 in the region to draw; ``guide``: the
-        clear picture (N, 3, S, S), used only if ``strength`` is below 1; ``code`` (N, L, s, s): normal numbers.
+        unprotected image (N, 3, S, S), used only if ``strength`` is below 1; ``code`` (N, L, s, s): normal numbers.
         """
         condition = self.condition(hidden, masks)
         count = max(1, round(self.strength * self.steps))
@@ -224,10 +224,10 @@ class LatentInpainter(nn.Module):
 
 
 BETAS = (0.9, 0.99)
-ENCODED = 128  # pictures whose latent maps are computed at a time
+ENCODED = 128  # images whose latent maps are computed at a time
 BOXES = 0.5  # share of the training masks that are face boxes; the others are random boxes
-SMALLEST, LARGEST = 0.3, 0.8  # sides of random boxes, as shares of the side of the picture
-SAMPLES = 6  # rows of a sample picture
+SMALLEST, LARGEST = 0.3, 0.8  # sides of random boxes, as shares of the side of the image
+SAMPLES = 6  # rows of a sample image
 
 
 class LdfaTask:
@@ -282,13 +282,13 @@ class LdfaTask:
 
     @torch.no_grad()
     def _standardize(self) -> None:
-        """Set mean and deviation of the latent maps of the training pictures."""
+        """Set mean and deviation of the latent maps of the training images."""
         maps = apply_in_batches(self.network.autoencoder.encoder, ENCODED, self.people.pictures)
         self.network.mean.copy_(maps.mean(dim=(0, 2, 3), keepdim=True))
         self.network.deviation.copy_(maps.std(dim=(0, 2, 3), keepdim=True))
 
     def _batch(self, draw: np.random.Generator, count: int) -> tuple[Tensor, Tensor]:
-        """Pictures (N, 3, S, S), half of them mirrored, and masks (N, 1, S, S): face boxes and random boxes."""
+        """Images (N, 3, S, S), half of them mirrored, and masks (N, 1, S, S): face boxes and random boxes."""
         rows = draw.integers(len(self.people.pictures), size=count)
         images, size = to_float(self.people.pictures[rows]), self.settings.size
         corners = region.find_boxes(self.people.landmarks[rows], size)

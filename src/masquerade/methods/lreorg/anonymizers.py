@@ -119,7 +119,7 @@ class GroupAnonymizer:
                 "others: a group that one face may be given and the other may not, tells them apart"
             )
         return (
-            f"{claim}. The residual feature and the recovered attributes are released without noise, so the picture as "
+            f"{claim}. The residual feature and the recovered attributes are released without noise, so the image as "
             "a whole is not differentially private: what they tell of the person is not covered."
         )
 

@@ -19,7 +19,7 @@ class LossSettings(Settings):
     """The weights of the losses."""
 
     lpips: Weight
-    """Weight of LPIPS between the target and each of the five pictures, the sum over the five (1: the published code;
+    """Weight of LPIPS between the target and each of the five images, the sum over the five (1: the published code;
     needs the weights of ``perceptual``)."""
     reversed_identity: Weight
     """Weight of the likeness of identities that must differ (1: Li et al. 2023)."""
@@ -33,7 +33,7 @@ class FurtherLosses(SmallScale):
     """The weights of losses that the paper has not (ours)."""
 
     layout: Weight = 0.0
-    """Weight of the difference of the five pictures at 8 pixels, if LPIPS is not available (ours; 0: the paper)."""
+    """Weight of the difference of the five images at 8 pixels, if LPIPS is not available (ours; 0: the paper)."""
     latents: Weight = 0.0
     """Weight of the mean squared difference of the decrypted code, on codes alone (ours; 0: the paper)."""
     reversed_latents: Weight = 0.0
@@ -41,7 +41,7 @@ class FurtherLosses(SmallScale):
     distribution: Weight = 0.0
     """Weight of the energy distance between encrypted codes and codes of faces (ours; 0: the paper)."""
     reinverted: Weight = 0.0
-    """Weight of identity and pixels after recovery from the picture, which is encoded again (ours; 0: the paper)."""
+    """Weight of identity and pixels after recovery from the image, which is encoded again (ours; 0: the paper)."""
 
 
 class RiddleSmallScale(SmallScale):
@@ -50,18 +50,18 @@ class RiddleSmallScale(SmallScale):
     losses: FurtherLosses = FurtherLosses()
     """The weights of further losses."""
     target: Literal["inverted", "original"] = "inverted"
-    """What the pictures are compared with: the picture that the generator draws from the inverted code (the published
+    """What the images are compared with: the image that the generator draws from the inverted code (the published
     code), or the original photograph (ours)."""
     perceptual: Literal["vgg", "alex"] = "vgg"
     """The trunk of LPIPS: VGG-16 (the published code) or AlexNet."""
     pixels_of: Literal["five", "recovered"] = "five"
-    """five: mean absolute difference of each of the five pictures, the sum (the published code); recovered: mean
-    squared difference of the recovered picture alone (ours)."""
+    """five: mean absolute difference of each of the five images, the sum (the published code); recovered: mean
+    squared difference of the recovered image alone (ours)."""
     pairs: Literal["published", "six"] = "published"
     """published: encrypted and wrongly decrypted faces against the original, and the latter against the recovered face,
     each of both kinds a mean (the published code); six: one mean over six pairs, `compare_different` (ours)."""
     pictures_every: PositiveInt = 1
-    """One update of this many draws pictures (1: Li et al. 2023); the others use codes alone."""
+    """One update of this many draws images (1: Li et al. 2023); the others use codes alone."""
     code_batch: PositiveInt = 64
     """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
     clip: PositiveFloat | None = None
@@ -80,7 +80,7 @@ class RiddleSettings(Updates, Averaged):
     }
 
     groups: Annotated[list[PositiveInt], Field(min_length=1)]
-    """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller generators: docs/fit_and_riddle.md."""
+    """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller: docs/fit_and_riddle.md."""
     width: Annotated[int, Field(ge=4)]
     """Width d of the transformer (512: Li et al. 2023)."""
     heads: PositiveInt

@@ -20,7 +20,7 @@ class Riddle(Method):
     """Inverts a face, encrypts its W+ under the mapped password, and draws it. The same network decrypts.
 
     Li, Wang, Zhao, Dong, Tan 2023, RiDDLE: Reversible and Diversified De-identification with Latent Encryptor, CVPR
-    (arXiv:2303.05171). Recovery from the picture encodes the picture again. Recovery from the saved code does not; the
+    (arXiv:2303.05171). Recovery from the image encodes the image again. Recovery from the saved code does not; the
     paper measures this one. docs/fit_and_riddle.md lists what the paper leaves open.
     """
 
@@ -28,7 +28,7 @@ class Riddle(Method):
     paper = "Li et al. 2023, CVPR (arXiv:2303.05171)"
     capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, latents=True)
     needs = ("generator", "inversion", "semantics", "identity")
-    losses = ("vgg16", "alexnet")  # LPIPS of the five pictures, by one of both (``perceptual``)
+    losses = ("vgg16", "alexnet")  # LPIPS of the five images, by one of both (``perceptual``)
     architecture = ("groups", "width", "heads", "hidden")
 
     Params = RiddleSettings
@@ -57,11 +57,11 @@ class Riddle(Method):
         return (ASSETS[params.small_scale.perceptual],) if params.losses.lpips else ()
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if a picture does not have the generator's size, or if its inversion diverged."""
+        """Raises PictureError if an image does not have the generator's size, or if its inversion diverged."""
         return self._space.draw(self._encrypt(faces, keys), faces.ids).numpy()
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
-        """Encodes, decrypts and draws. Raises PictureError for pictures of another size."""
+        """Encodes, decrypts and draws. Raises PictureError for images of another size."""
         return self._draw(self._transform(self._space.invert(images), keys))
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:

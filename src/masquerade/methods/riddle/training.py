@@ -23,7 +23,7 @@ from masquerade.training.optimizers import Muon, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
 from masquerade.training.training import Training, arrange_columns
 
-LAYOUT = 8  # side in pixels of the pictures that `layout_loss` compares
+LAYOUT = 8  # side in pixels of the images that `layout_loss` compares
 
 
 def published_identity_losses(
@@ -48,7 +48,7 @@ def published_identity_losses(
 
 
 def pixel_loss(five: Tensor, target: Tensor) -> Tensor:
-    """Mean absolute difference of each of five pictures (5, N, 3, S, S) from ``target`` (N, 3, S, S), the sum."""
+    """Mean absolute difference of each of five images (5, N, 3, S, S) from ``target`` (N, 3, S, S), the sum."""
     return (five - target).abs().mean(dim=(1, 2, 3, 4)).sum()
 
 
@@ -81,7 +81,7 @@ def identity_recovery_loss(recovered: Tensor, target: Tensor) -> Tensor:
 
 
 def layout_loss(generated: Tensor, target: Tensor) -> Tensor:
-    """Mean absolute difference of pictures (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colors, background."""
+    """Mean absolute difference of images (N, 3, S, S), reduced to LAYOUT pixels: pose, hair, colors, background."""
     small, small_target = (deterministic.average(images, (LAYOUT, LAYOUT)) for images in (generated, target))
     return (small - small_target).abs().mean()
 
@@ -116,8 +116,8 @@ class Ranger(torch.optim.RAdam):
 TIED = ("generator", "inversion", "identity")  # the backbones that a checkpoint belongs to
 LPIPS_KNOB = "methods.riddle.params.losses.lpips"
 PASSWORDS = 4  # for each face in an update: two that encrypt it, two that are wrong
-DECODED = 256  # pictures at a time
-SAMPLES = 6  # rows of a sample picture
+DECODED = 256  # images at a time
+SAMPLES = 6  # rows of a sample image
 MEASURED = 4096  # codes of W from which the deviation is computed
 OTHERS_RATE = 0.1  # learning rate of Adam, as a share of Muon's; Adam takes the weights that are no matrices
 
@@ -125,13 +125,13 @@ OTHERS_RATE = 0.1  # learning rate of Adam, as a share of Muon's; Adam takes the
 class EncryptorTask:
     """One update of the encryptor on a batch of training faces.
 
-    ``pictures`` uint8 (M, S, S, 3); ``codes`` their W+ (M, layers, style); ``identities`` their unit vectors (M, D).
+    ``images`` uint8 (M, S, S, 3); ``codes`` their W+ (M, layers, style); ``identities`` their unit vectors (M, D).
     The batch of a step depends only on the seed and the number of the step.
     """
 
     def __init__(self, settings: RiddleSettings, space: LatentSpace, identity: nn.Module, pictures: np.ndarray,
                  seed: int):  # fmt: skip
-        # first, because a missing file should stop a training before all its pictures are inverted
+        # first, because a missing file should stop a training before all its images are inverted
         self.lpips = (
             load_loss(space.device, LPIPS_KNOB, settings.small_scale.perceptual) if settings.losses.lpips else None
         )
@@ -163,7 +163,7 @@ class EncryptorTask:
         return {name: value.item() for name, value in (values | {"total": total}).items()}
 
     def _compute_image_losses(self, draw: np.random.Generator) -> dict[str, Tensor]:
-        """The terms on drawn pictures: those of the paper, and recovery from the picture."""
+        """The terms on drawn images: those of the paper, and recovery from the image."""
         weights = self.settings.weights
         rows, codes = self._draw_faces(draw, self.settings.batch)
         right, five_codes = self._apply_passwords(codes, draw)
@@ -189,7 +189,7 @@ class EncryptorTask:
         return values
 
     def _find_targets(self, rows: np.ndarray, codes: Tensor) -> tuple[Tensor, Tensor]:
-        """The pictures (N, 3, S, S) with which the drawn ones are compared, and their identity vectors (N, D)."""
+        """The images (N, 3, S, S) with which the drawn ones are compared, and their identity vectors (N, D)."""
         if self.settings.small_scale.target == "original":
             images = torch.from_numpy(to_float(self.pictures[rows])).to(codes.device)
             return images, self.identities[rows].to(codes.device)
@@ -241,7 +241,7 @@ class EncryptorTask:
         return right, [encrypted, encrypted_other, *(self.network(encrypted, key) for key in (right, *wrong))]
 
     def _weigh_codes(self, codes: Tensor) -> Tensor:
-        """Codes (N, layers, style) -> (N, layers * style), standardized and weighted by their influence on pictures."""
+        """Codes (N, layers, style) -> (N, layers * style), standardized and weighted by their influence on images."""
         assert self.influence is not None
         return (self.network.standardize(codes) * self.influence).flatten(1)
 
@@ -280,9 +280,9 @@ def build_network(settings: RiddleSettings, space: LatentSpace) -> LatentEncrypt
 
 @torch.no_grad()
 def measure_influence(network: LatentEncryptor, space: LatentSpace) -> Tensor:
-    """The influence of each number of W+ on the picture of the mean face, (layers, style) with mean 1.
+    """The influence of each number of W+ on the image of the mean face, (layers, style) with mean 1.
 
-    It is the root mean square change of the picture if the number is one deviation higher in all layers of its group.
+    It is the root mean square change of the image if the number is one deviation higher in all layers of its group.
     """
     generator, width = space.generator, space.generator.style_width
     mean = generator.broadcast(generator.latent_avg[None])
@@ -335,7 +335,7 @@ def load(
 
 @torch.no_grad()
 def draw_samples(network: LatentEncryptor, space: LatentSpace, images: np.ndarray) -> np.ndarray:
-    """uint8 (rows, columns, 3): original | encrypted | another password | right | wrong | right, from the picture."""
+    """uint8 (rows, columns, 3): original | encrypted | another password | right | wrong | right, from the image."""
     device, count = space.device, len(images)
     codes = space.encode(images).to(device)
     z = seeding.make_generator(0, "riddle", "samples").standard_normal(

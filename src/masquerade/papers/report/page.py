@@ -182,7 +182,7 @@ def describe_entry(entry: Entry, reason: str, context: Context) -> str:
         return f"No number here: {reason or entry.measured.reason or 'it was not measured'}.{paper}"
     if entry.printed is None:
         what = "no such number" if column.printed else "no such column"
-        return f"Measured here alone: the paper prints {what}. {rule}".strip()
+        return f"This was measured only here: the paper prints {what}. {rule}".strip()
     difference, word = compare_with_printed(entry)
     if word == "equal":
         compared = f"Here {number}, the same as printed at these digits."
@@ -194,7 +194,7 @@ def describe_entry(entry: Entry, reason: str, context: Context) -> str:
     listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     order = f"Comparisons with the other rows: {listed}." if listed else ""
     replaced = column.judge if context.is_replaced(column.judge) else None
-    judge = f"{context.judge(replaced)} judges in the place of {replaced.name}." if replaced else ""
+    judge = f"The evaluator is {context.judge(replaced)}, in the place of {replaced.name}." if replaced else ""
     return " ".join(filter(None, [compared, rule, order, judge]))
 
 

@@ -1,6 +1,6 @@
-"""Finds an original in a picture that was mirrored, turned, shifted, made brighter, or whose colors were exchanged.
+"""Finds an original in an image that was mirrored, turned, shifted, made brighter, or whose colors were exchanged.
 
-None of these hides anybody. Both pictures are compared as the mean of their three colors, which no exchange of colors
+None of these hides anybody. Both images are compared as the mean of their three colors, which no exchange of colors
 changes. The mirroring, the shift and the brightness that fit best are undone first.
 """
 
@@ -8,17 +8,17 @@ import numpy as np
 from PIL import Image
 from skimage.registration import phase_cross_correlation
 
-SIDE = 64  # pixels; to which pictures are reduced before they are looked up and mirrored
+SIDE = 64  # pixels; to which images are reduced before they are looked up and mirrored
 FREQUENCIES = 12  # of a signature, in each direction
-OVERLAP = 0.6  # least share of a picture that lies on the original after a shift
-ALIKE = 0.8  # least correlation of two reduced pictures that are compared in full
+OVERLAP = 0.6  # least share of an image that lies on the original after a shift
+ALIKE = 0.8  # least correlation of two reduced images that are compared in full
 
 
 def signature(picture: np.ndarray) -> np.ndarray:
-    """uint8 (H, W, 3) -> a unit vector, float32: the same for all disguises of a picture, up to what a border adds.
+    """uint8 (H, W, 3) -> a unit vector, float32: the same for all disguises of an image, up to what a border adds.
 
     The magnitudes of the low frequencies do not change with a shift. Their mean over both directions does not change
-    when the picture is mirrored.
+    when the image is mirrored.
     """
     small = _reduced(_gray(picture))
     magnitudes = np.abs(np.fft.fft2((small - small.mean()) * np.outer(np.hanning(SIDE), np.hanning(SIDE))))

@@ -1,6 +1,6 @@
-"""Collects the pictures of another program from a folder into one file, and builds the archive of a cell from it.
+"""Collects the images of another program from a folder into one file, and builds the archive of a cell from it.
 
-Both steps compare every picture with the originals. A picture that shows an original, or one in disguise, is never
+Both steps compare every image with the originals. An image that shows an original, or one in disguise, is never
 imported.
 """
 
@@ -28,17 +28,17 @@ from masquerade.pipeline.imported import disguises
 
 SPLIT = "test"
 BATCH = 32
-MEGAPIXELS = 40.0  # the limit of one picture, against decompression bombs
-LOOKED_UP = 3  # originals, besides its own, that a picture may be in disguise
+MEGAPIXELS = 40.0  # the limit of one image, against decompression bombs
+LOOKED_UP = 3  # originals, besides its own, that an image may be in disguise
 DISGUISED = 2 / 3  # of `near`: the largest difference of an original in disguise, in gray levels
 LEAST = 1.0  # gray levels that rounding leaves when a disguise is undone
 MOST_NAMES = 5  # names that an error lists; the others are counted
-NO_PICTURE = "the program that was imported gave no picture of this face"
-_FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same pictures give the same bytes
+NO_PICTURE = "the program that was imported gave no image of this face"
+_FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same images give the same bytes
 
 
 class Originals:
-    """The test faces of a dataset. `match` finds the one that a picture shows."""
+    """The test faces of a dataset. `match` finds the one that an image shows."""
 
     def __init__(self, archive: FaceArchive):
         self.archive = archive
@@ -58,9 +58,9 @@ class Originals:
         """SHA-256 of the ids and pixels of the faces, in their order."""
 
     def match(self, picture: np.ndarray, near: float) -> str:
-        """The id of an original from which ``picture`` differs by at most ``near`` gray levels in the mean, else ''.
+        """The id of an original from which ``image`` differs by at most ``near`` gray levels in the mean, else ''.
 
-        ``picture``: uint8 (H, W, 3). The difference of the row means is never larger than that of the pixels. So only
+        ``image``: uint8 (H, W, 3). The difference of the row means is never larger than that of the pixels. So only
         originals with similar row means are loaded.
         """
         distances = np.abs(self._profiles - _profiles(picture[None])).mean(axis=1)
@@ -70,7 +70,7 @@ class Originals:
         return ""
 
     def disguised(self, picture: np.ndarray, name: str, near: float) -> str:
-        """The id of an original that ``picture`` shows in disguise (`disguises`), else ''.
+        """The id of an original that ``image`` shows in disguise (`disguises`), else ''.
 
         It is compared with the original ``name`` and with those of the most similar `disguises.signature`.
         """
@@ -109,11 +109,11 @@ def export(archive: FaceArchive, output: Path) -> int:
 def collect(
     folder: Path, originals: Originals, output: Path, near: float, partial: bool, resize: bool, suffix: str = ""
 ) -> int:
-    """Write the pictures below ``folder``, in any readable format, to the file ``output``. Returns their number.
+    """Write the images below ``folder``, in any readable format, to the file ``output``. Returns their number.
 
-    The name of a picture without its file type and ``suffix`` is the id of its original. ``partial``: faces may lack a
-    picture. ``resize``: square pictures of another size are resize_square. ``near``: see `Originals.match`. Raises
-    ArchiveError, which lists every mistake, and writes nothing if a face lacks a picture, or a picture belongs to no
+    The name of an image without its file type and ``suffix`` is the id of its original. ``partial``: faces may lack a
+    image. ``resize``: square images of another size are resize_square. ``near``: see `Originals.match`. Raises
+    ArchiveError, which lists every mistake, and writes nothing if a face lacks an image, or an image belongs to no
     face, cannot be read, has another size or shows an original.
     """
     paths: dict[str, list[Path]] = {}
@@ -128,7 +128,7 @@ def collect(
     missing = [name for name in expected if name not in paths]
     mistakes = {
         decoding.LOCKED_FOLDER: locked,
-        "no picture (--partial counts such faces as refused by the program)": [] if partial else missing,
+        "no image (--partial counts such faces as refused by the program)": [] if partial else missing,
         f"the name is not the id of a test face; {_remedy(unknown, set(expected))}": sorted(unknown),
         "several files": [name for name in expected if len(paths.get(name, ())) > 1],
     }
@@ -142,7 +142,7 @@ def collect(
             mistakes.setdefault(str(error), []).append(name)
     lines = [f"- {_list_names(names)}: {what}" for what, names in mistakes.items() if names]
     if lines or not pictures:
-        lines = lines or ["- there is no picture"]
+        lines = lines or ["- there is no image"]
         raise ArchiveError(
             f"{folder} cannot be imported for the {len(expected)} test faces of {originals.archive.path}:\n"
             + "\n".join(lines)
@@ -166,15 +166,15 @@ def _read(path: Path, folder: Path, name: str, originals: Originals, near: float
     size = originals.size
     if picture.shape[:2] != (size, size):
         if not resize:
-            raise PictureError(f"not {size} x {size} pixels (--resize brings square pictures to that size)")
+            raise PictureError(f"not {size} x {size} pixels (--resize brings square images to that size)")
         picture = resize_square(picture, size)
     return _check_picture(picture, name, originals, near)
 
 
 def _check_picture(picture: np.ndarray, name: str, originals: Originals, near: float) -> np.ndarray:
-    """The picture itself. Raises PictureError if it shows an original."""
+    """The image itself. Raises PictureError if it shows an original."""
     if originals.match(picture, 0.0):
-        raise PictureError("an original, unchanged; such a picture is never imported")
+        raise PictureError("an original, unchanged; such an image is never imported")
     if originals.match(picture, near):
         raise PictureError(
             f"within {near:g} gray levels of an original in the mean; use --near 0 if the program changes so little"
@@ -190,7 +190,7 @@ def _list_names(names: list[str]) -> str:
 
 
 def _store(pictures: Mapping[str, np.ndarray], output: Path) -> None:
-    """Write the pictures as PNGs into one zip."""
+    """Write the images as PNGs into one zip."""
     with write_atomically(output) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as entries:
         for name, picture in pictures.items():
             buffer = io.BytesIO()
@@ -207,11 +207,11 @@ def sha256(path: Path) -> str:
 def import_cell(
     archive: FaceArchive, pictures: Path, output: Path, knobs: ImportedSet, source: str, about: Mapping[str, object]
 ) -> None:
-    """Write the archive of an imported cell: the test faces of ``archive`` with the pictures of the file ``pictures``.
+    """Write the archive of an imported cell: the test faces of ``archive`` with the images of the file ``images``.
 
-    A face without a picture is refused with that reason. ``source``: the paper and the program with its version.
+    A face without an image is refused with that reason. ``source``: the paper and the program with its version.
     ``about``: method, variant and seed of the cell. Raises ArchiveError if the hash of the file is not the one in
-    params.yaml, if the file was made of other originals, or if a picture shows an original.
+    params.yaml, if the file was made of other originals, or if an image shows an original.
     """
     digest = sha256(pictures)
     if digest != knobs.sha256:
@@ -236,7 +236,7 @@ def import_cell(
 def _results(
     pictures: Path, rows: pd.DataFrame, originals: Originals, near: float
 ) -> Iterator[tuple[np.ndarray | None, str]]:
-    """(picture, '') or (None, reason) for each of ``rows``, in order."""
+    """(image, '') or (None, reason) for each of ``rows``, in order."""
     with zipfile.ZipFile(pictures) as entries:
         stored = set(entries.namelist())
         for name in rows["id"]:

@@ -12,7 +12,7 @@ from masquerade.core.settings import Settings
 from masquerade.judges.dlib_face import DlibFace
 from masquerade.pipeline.imported.pictures import Originals
 
-COMPARED = 50  # faces at most: dlib takes a sixth of a second for both pictures of each
+COMPARED = 50  # faces at most: dlib takes a sixth of a second for both images of each
 
 
 def count(stored: Path, originals: Originals) -> tuple[int, int]:

@@ -13,7 +13,7 @@ _BLOCK = re.compile(r"^imported:.*\n(?:[ \t].*\n|\n(?=[ \t]))*", re.MULTILINE)
 
 
 def place(scale: str, dataset: str, method: str, variant: str) -> Path:
-    """The path of the pictures of an imported cell in the repository."""
+    """The path of the images of an imported cell in the repository."""
     return Path(Paths(scale).imported.format(dataset=dataset, method=method, variant=variant))
 
 

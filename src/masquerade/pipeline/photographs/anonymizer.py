@@ -84,7 +84,7 @@ class Anonymizer:
         masquerade.core.errors.StillRecognized: still recognized (distance ...; threshold 0.650)
         >>> weak.anonymize("CHANGELOG.md")
         Traceback (most recent call last):
-        masquerade.core.errors.PictureError: not a picture in a format that is read (JPEG, PNG, WEBP, TIFF, BMP)
+        masquerade.core.errors.PictureError: not an image in a format that is read (JPEG, PNG, WEBP, TIFF, BMP)
     """
 
     def __init__(self, root: Path, parameters: Parameters, method: Method, tag: ProvenanceTag, seed: int | None):
@@ -131,15 +131,15 @@ class Anonymizer:
     ) -> AnonymizedPhotograph:  # fmt: skip
         """Anonymize one photograph.
 
-        ``picture``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
+        ``image``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
         face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``small``: with
         ``all``, ``hide`` under coarse blocks the faces that are too small for a method or cannot be cut out (the
         default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``, ``checked``: whether each
-        face gets a salt, and a check of the key (default: yes). ``large``: with the generator's pictures of 1024
+        face gets a salt, and a check of the key (default: yes). ``large``: with the generator's images of 1024
         pixels.
 
         Raises StillRecognized, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
-        is no picture), and KeyFormatError for a key of the wrong form.
+        is no image), and KeyFormatError for a key of the wrong form.
         """
         choosing.check_choice("faces", faces, single.CHOICES)
         choosing.check_faces(None, faces == "all", small)
@@ -178,12 +178,12 @@ class Anonymizer:
 
     @call()
     def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
-        """The face that a picture showed before it was anonymized with ``key``.
+        """The face that an image showed before it was anonymized with ``key``.
 
-        ``picture``: the face of a result, as of `anonymize`. ``salt``: of that face; None takes the one that the
-        picture, its file or the report.csv beside it states, and '' says that it has none. Raises WrongKey if the check
-        of the picture says so; without a check a wrong key gives somebody else. Raises PictureError if the salt is
-        lost or another method made the picture, and ParameterError for a method that recovers nothing with a key.
+        ``image``: the face of a result, as of `anonymize`. ``salt``: of that face; None takes the one that the
+        image, its file or the report.csv beside it states, and '' says that it has none. Raises WrongKey if the check
+        of the image says so; without a check a wrong key gives somebody else. Raises PictureError if the salt is
+        lost or another method made the image, and ParameterError for a method that recovers nothing with a key.
         """
         folder = self._photograph(picture, "refuse", "none", single.read_texts(picture, salt))
         output = MemoryOutput()
@@ -195,10 +195,10 @@ class Anonymizer:
         self, pictures: Path, output: Path, *, key: Key, originals: Path | None = None, no_salt: bool = False,
         overwrite: bool = False, progress: Progress = lambda text: None,
     ) -> Batch:  # fmt: skip
-        """Recover the faces of a folder of anonymized pictures, or of one file, into ``output``, with report.csv.
+        """Recover the faces of a folder of anonymized images, or of one file, into ``output``, with report.csv.
 
-        ``originals``: the photographs before, to say how near the results come. ``no_salt``: pictures whose salt is not
-        known have none. Raises MasqueradeError; a picture that is refused has a row with the reason.
+        ``originals``: the photographs before, to say how near the results come. ``no_salt``: images whose salt is not
+        known have none. Raises MasqueradeError; an image that is refused has a row with the reason.
         """
         pictures, output = files.expand_home(pictures), files.expand_home(output)
         batches.check_output(output, pictures, overwrite)

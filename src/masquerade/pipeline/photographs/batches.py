@@ -1,6 +1,6 @@
 """The steps from a folder of photographs to a folder of anonymized or recovered faces.
 
-One run at a time writes into a folder: it holds a lock there. Finished pictures come to their place after their rows
+One run at a time writes into a folder: it holds a lock there. Finished images come to their place after their rows
 are in the report.
 """
 
@@ -34,7 +34,7 @@ WORTHWHILE = 8
 """The fewest photographs for which another process pays that reads them: it imports for a second."""
 MOST_READERS = 8
 """Each takes 300 MB."""
-UNFINISHED = ".unfinished"  # below the results: pictures whose rows are not in the report yet
+UNFINISHED = ".unfinished"  # below the results: images whose rows are not in the report yet
 DOT_FOLDER = ".masquerade"  # below the results: the lock of the run that writes them, and what tells their photographs
 LOCK = f"{DOT_FOLDER}/lock"
 
@@ -47,10 +47,10 @@ def check_output(output: Path, source: Path, overwrite: bool, go_on: bool = Fals
     if overwrite and go_on:
         raise MasqueradeError("--continue keeps results, and --overwrite replaces them. Leave one out.")
     if not source.exists():
-        raise MasqueradeError(f"{source} does not exist. Name a folder of pictures, or one picture.")
+        raise MasqueradeError(f"{source} does not exist. Name a folder of images, or one image.")
     if not source.is_file() and output.resolve().is_relative_to(source.resolve()):
         raise MasqueradeError(
-            f"{output} lies in {source}: the next run would read the results as pictures. Name another folder."
+            f"{output} lies in {source}: the next run would read the results as images. Name another folder."
         )
     if output.exists() and not output.is_dir():
         raise MasqueradeError(f"{output} is not a folder. Name a folder for the results.")
@@ -89,7 +89,7 @@ def count_readers(source: Path) -> int:
 
 
 def is_not_a_face(file: str) -> bool:
-    """Whether a file beside anonymized faces is none of them: the report, a whole photograph or a large picture."""
+    """Whether a file beside anonymized faces is none of them: the report, a whole photograph or a large image."""
     return file == REPORT or file.startswith((f"{PHOTOGRAPHS}/", f"{LARGE}/"))
 
 
@@ -131,12 +131,12 @@ def process(
         report.begin(done)
     with name_full_disk(output), make_unfinished_folder(output) as unfinished:
         for part in release_parts(records, steps, len(report.rows)):
-            report.add(part.rows)  # before the pictures appear: none is without its row, however this process ends
+            report.add(part.rows)  # before the images appear: none is without its row, however this process ends
             remember(part.sha256)
             move_to_place(part.rows, unfinished, output)
             statement = part.statement or statement
     if not report.rows:
-        raise MasqueradeError(f"There is no file in {source.location}. Name a folder with pictures.")
+        raise MasqueradeError(f"There is no file in {source.location}. Name a folder with images.")
     return report.rows, statement
 
 
@@ -171,7 +171,7 @@ def release_parts(records: Iterator[PhotographRecord], steps: Steps, done: int =
 
 
 def _add_facts(record: Record, find_facts: Callable[[Row], Row] | None) -> tuple[np.ndarray | None, Row]:
-    """The picture and the row of a record, with salt and check. A face that these do not fit becomes a refusal."""
+    """The image and the row of a record, with salt and check. A face that these do not fit becomes a refusal."""
     row = {**record.row, image_texts.SALT: "", image_texts.CHECK: ""}
     if find_facts is None or record.picture is None:
         return record.picture, row
@@ -233,7 +233,7 @@ def lock_folder(output: Path) -> Iterator[None]:
 
 @contextmanager
 def make_unfinished_folder(output: Path) -> Iterator[Path]:
-    """The folder of pictures without a row; it is deleted at the end, and so is that of a process that was killed."""
+    """The folder of images without a row; it is deleted at the end, and so is that of a process that was killed."""
     folder = output / UNFINISHED
     shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -243,7 +243,7 @@ def make_unfinished_folder(output: Path) -> Iterator[Path]:
 
 
 def move_to_place(rows: Sequence[Row], unfinished: Path, output: Path) -> None:
-    """Move the pictures of ``rows`` to their place, and remove those that an earlier run made of the same files."""
+    """Move the images of ``rows`` to their place, and remove those that an earlier run made of the same files."""
     for row in rows:
         remove_face(FolderOutput(output), row["id"])
         for ending in (".jpg", ".png"):

@@ -74,9 +74,9 @@ def resume(
 ) -> list[Row]:  # fmt: skip
     """The rows of each photograph that is complete: judged, with its files there. [] without a report.
 
-    The pictures of the other rows are removed. A photograph that was refused before a method saw it is not kept,
+    The images of the other rows are removed. A photograph that was refused before a method saw it is not kept,
     because it may have been mended since; nor is one whose name another file has now, by the ``contents``. ``large``,
-    ``whole``: these pictures belong to it too.
+    ``whole``: these images belong to it too.
     Raises MasqueradeError if the report is of another method, variant, scale, network or key, because half of the
     results would be of each, for a method that sees all faces together, and if the contents are not known.
     """
@@ -129,7 +129,7 @@ def resume(
 
 
 def _remove(output: Path, rows: list[Row]) -> None:
-    """Remove the pictures that rows name, inside ``output`` alone: somebody may have edited the report."""
+    """Remove the images that rows name, inside ``output`` alone: somebody may have edited the report."""
     for path in [output / row[column] for row in rows for column in ("output", "large", "photograph") if row[column]]:
         if path.is_file() and path.resolve().is_relative_to(output.resolve()):
             path.unlink()
@@ -155,7 +155,7 @@ def find_originals(parameters: Parameters, pictures: Path, source: Path) -> dict
     photographs = choosing.open_photographs(parameters, source, faces="all", alignment="ffhq")
     originals = release.find_originals(photographs, parameters.image.size, names)
     if not originals:
-        raise MasqueradeError(f"{source} holds no original of these pictures. Name the folder that was anonymized.")
+        raise MasqueradeError(f"{source} holds no original of these images. Name the folder that was anonymized.")
     return originals
 
 

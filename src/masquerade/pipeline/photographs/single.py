@@ -49,13 +49,13 @@ NAME = "picture.bmp"
 
 @dataclass(frozen=True)
 class JudgedFile:
-    """A picture as the recognizer saw it. ``content``: its file."""
+    """An image as the recognizer saw it. ``content``: its file."""
 
     content: bytes = field(repr=False)
 
     @cached_property
     def image(self) -> Image.Image:
-        """The picture, RGB. What a recovery needs is in its ``info``, which Pillow's own ``save`` leaves out."""
+        """The image, RGB. What a recovery needs is in its ``info``, which Pillow's own ``save`` leaves out."""
         picture = Image.open(io.BytesIO(self.content))
         picture.load()
         return picture
@@ -64,7 +64,7 @@ class JudgedFile:
         """Write the file, with what a recovery needs. Raises MasqueradeError if the ending names another format."""
         path, kind = files.expand_home(path), str(self.image.format)
         if path.suffix.lower() not in ENDINGS[kind]:
-            raise MasqueradeError(f"{path}: the picture is a {kind} file. Name it {' or '.join(ENDINGS[kind])}.")
+            raise MasqueradeError(f"{path}: the image is a {kind} file. Name it {' or '.join(ENDINGS[kind])}.")
         with files.write_atomically(path) as temporary:
             temporary.write_bytes(self.content)
 
@@ -117,17 +117,17 @@ class Photograph(Folder):
 
 
 def find_path(picture: Picture) -> Path | None:
-    """The file of a picture; None if it is in memory. Raises PictureError if there is no such file."""
+    """The file of an image; None if it is in memory. Raises PictureError if there is no such file."""
     if not isinstance(picture, str | os.PathLike):
         return None
     path = files.expand_home(picture)
     if not _is_file(path):
-        raise PictureError(f"{path} is {'a folder' if path.is_dir() else 'no file'}. Give the path of one picture.")
+        raise PictureError(f"{path} is {'a folder' if path.is_dir() else 'no file'}. Give the path of one image.")
     return path
 
 
 def read_pixels(picture: Picture, megapixels: float) -> np.ndarray:
-    """uint8 (H, W, 3), as `decoding.read` gives them. Raises PictureError for something else than a picture."""
+    """uint8 (H, W, 3), as `decoding.read` gives them. Raises PictureError for something else than an image."""
     path = find_path(picture)
     if path is None:
         return decoding.pixels(_to_image(picture), megapixels)
@@ -139,21 +139,21 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError as error:
-        raise PictureError(f"{error.strerror}. Give the path of one picture.") from error
+        raise PictureError(f"{error.strerror}. Give the path of one image.") from error
 
 
 def _to_image(picture: object) -> Image.Image:
     if isinstance(picture, Image.Image):
         return picture
     if not isinstance(picture, np.ndarray):
-        raise PictureError(f"not a picture but of type {type(picture).__name__}: give a path, a PIL image or an array")
+        raise PictureError(f"not an image but of type {type(picture).__name__}: give a path, a PIL image or an array")
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
         raise PictureError(f"an array must be uint8 (H, W, 3) of RGB, and this one is {picture.dtype} {picture.shape}")
     return Image.fromarray(picture)
 
 
 def read_texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
-    """What an anonymized picture says of itself, with ``salt`` in place of its own. None: its file says all.
+    """What an anonymized image says of itself, with ``salt`` in place of its own. None: its file says all.
 
     A check that belongs to another salt is left out.
     """
@@ -203,7 +203,7 @@ def make_result(
 
 
 def read_recovered(rows: Sequence[Row], written: Mapping[str, bytes]) -> Image.Image:
-    """The recovered face of one picture; ``written`` as in `make_result`. Raises the error of its refusal."""
+    """The recovered face of one image; ``written`` as in `make_result`. Raises the error of its refusal."""
     _check(rows[0], rows[0]["reason"], None)
     return JudgedFile(written[rows[0]["output"]]).image
 
