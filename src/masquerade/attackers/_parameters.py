@@ -12,18 +12,19 @@ class RecognitionParams(KernelUpdates, Computed):
     """How a recognizer learns the method's images."""
 
     start: Name
-    """The backbone, a recognizer, from whose architecture and clear weights it starts. It changes a copy."""
+    """The recognizer among the backbones whose architecture and weights, trained on unprotected faces, the attacker
+    starts from. It trains a copy."""
 
     scale: PositiveFloat
-    """s of ArcFace (Deng et al. 2019, Eq. 3)."""
+    """The scale s of ArcFace's logits (Deng et al. 2019, Eq. 3)."""
     margin: Annotated[float, Field(ge=0, le=1.5)]
-    """m of ArcFace in radians."""
+    """The additive angular margin m of ArcFace in radians."""
 
 
 class RestorationParams(KernelUpdates, Computed):
     """How a network learns to undo a method."""
 
     widths: Annotated[list[Channels], Field(min_length=2)]
-    """Channels of the U-Net at each size, from the finest to the coarsest."""
+    """Number of channels of the U-Net at each resolution, from the finest to the coarsest."""
     edges: NonNegativeFloat = 1.0
-    """Weight of the mean absolute error of neighboring pixels' differences, beside that of the pixels."""
+    """Weight of the mean absolute error of the differences between neighboring pixels, beside that of the pixels."""

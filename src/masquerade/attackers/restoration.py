@@ -89,7 +89,7 @@ class Interpolation(FilterAttacker):
 
     class Params(Settings):
         blocks: Annotated[list[PositiveInt], Field(min_length=1)]
-        """Sides of a block that are tried, pixels; 1 changes nothing."""
+        """Sides of a block, in pixels, that the attacker tries; 1 changes nothing."""
 
     params: Params
 
@@ -116,7 +116,7 @@ class NonlocalMeans(FilterAttacker):
 
     class Params(Settings):
         strengths: Annotated[list[PositiveFloat], Field(min_length=1)]
-        """Filter strengths h that are tried, gray levels."""
+        """Filter strengths h, in gray levels, that the attacker tries."""
 
     params: Params
 
@@ -151,9 +151,9 @@ class Wiener(FilterAttacker):
 
     class Params(Settings):
         deviations: Annotated[list[PositiveFloat], Field(min_length=1)]
-        """Deviations of the Gaussian that are tried, pixels."""
+        """Standard deviations of the Gaussian kernel, in pixels, that the attacker tries."""
         balances: Annotated[list[PositiveFloat], Field(min_length=1)]
-        """Weights of smoothness against fidelity that are tried."""
+        """Weights of smoothness against fidelity that the attacker tries."""
 
     params: Params
 

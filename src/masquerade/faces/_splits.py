@@ -14,22 +14,22 @@ class Identities(Settings):
     """Number of people in each split. No person is in two splits."""
 
     train: int
-    """People, count. Our choice; CelebA has 8192 (falco uses 10,177 in all)."""
+    """Number of people in the train split. Our choice: CelebA has 8192 (falco uses 10,177 in all)."""
     validation: int
-    """People, count. Thresholds are chosen on them."""
+    """Number of people in the validation split, on whom thresholds are chosen."""
     test: int
-    """People, count. Their images are anonymized."""
+    """Number of people in the test split, whose images are anonymized."""
 
 
 class SplitCounts(Settings):
     """A count for each split."""
 
     train: PositiveInt
-    """Of a person of the train split."""
+    """Number for a person of the train split."""
     validation: PositiveInt
-    """Of a person of the validation split."""
+    """Number for a person of the validation split."""
     test: PositiveInt
-    """Of a person of the test split."""
+    """Number for a person of the test split."""
 
 
 def deal(pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, dataset: str) -> dict[str, str]:

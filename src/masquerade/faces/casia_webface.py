@@ -28,13 +28,16 @@ class CasiaWebFace(PublishedDataset):
         path: str
         """The folder with CASIA-WebFace/ and its folders of people."""
         pictures: PositiveInt
-        """Images of the set; any other number is an error (490,623: InsightFace; 494,414: Yi et al. 2014)."""
+        """Number of images of the dataset. Any other number is an error (490,623: InsightFace; 494,414: Yi et al.
+        2014)."""
         validation_pictures: NonNegativeInt
-        """Images of the validation split, to which people are dealt at random. Our choice: no paper has one."""
+        """Number of images of the validation split, whose people are chosen at random. Our choice: no paper has one."""
         test_pictures: PositiveInt
-        """Images of the test split, to which people are dealt at random. Our choice: cao21 has some in a figure."""
+        """Number of images of the test split, whose people are chosen at random. Our choice: cao21 shows some images in
+        a figure."""
         splits: list[Literal["train", "validation", "test"]] = Field(min_length=1)
-        """The splits that are read. The files of all splits must exist. No rebuilt method trains on this set."""
+        """The splits that are read. The files of all splits must exist. No re-implemented method trains on this
+        dataset."""
 
     params: Params
 

@@ -64,11 +64,13 @@ class CelebA(PublishedDataset):
         path: str
         """The folder of the dataset, with the sub-folders Anno/, Eval/ and Img/, or with their files."""
         version: Literal["img_align_celeba", "img_celeba"]
-        """img_align_celeba: 178 x 218 pixels, a folder or its zip; img_celeba: in the wild, an unpacked folder."""
+        """img_align_celeba has aligned images of 178 x 218 pixels, as a folder or its zip; img_celeba has the images in
+        the wild, as an unpacked folder."""
         pictures: PositiveInt
-        """Images of the set; any other number is an error (202,599: its publishers)."""
+        """Number of images of the dataset. Any other number is an error (202,599: its publishers)."""
         splits: list[Literal["train", "validation", "test"]] = Field(min_length=1)
-        """The official parts that are read. The files of all parts must exist. No rebuilt method trains on CelebA."""
+        """The official splits that are read. The files of all splits must exist. No re-implemented method trains on
+        CelebA."""
 
     params: Params
 

@@ -41,16 +41,16 @@ class CelebAHQ(PublishedDataset):
         celeba: str
         """The folder with CelebA's identity_CelebA.txt and list_eval_partition.txt."""
         pictures: PositiveInt
-        """Images of the set; any other number is an error (30,000: Karras et al. 2018)."""
+        """Number of images of the dataset. Any other number is an error (30,000: Karras et al. 2018)."""
         split: Literal["official", "enlarged"]
-        """official: CelebA's parts (falco section 4.1); enlarged: these parts, and further people of the train part are
-        dealt to test and validation until these have the sizes below."""
+        """official uses the splits of CelebA (falco section 4.1). enlarged moves further people of the train split to
+        the test and validation splits until these have the sizes below."""
         validation_pictures: NonNegativeInt
-        """Images of the validation split if it is enlarged (2,993: the official part); no paper has one."""
+        """Number of images of an enlarged validation split (2,993: the official one); no paper has one."""
         test_pictures: PositiveInt
-        """Images of the test split if it is enlarged (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
+        """Number of images of an enlarged test split (3,000: identitydp V.A, cao21 5.1; 5,000: lreorg 4.1)."""
         masks: bool
-        """Read the parsing masks of CelebAMask-HQ; the parser is trained or judged on them."""
+        """Whether the parsing masks of CelebAMask-HQ are read. The face parser is trained and tested on them."""
 
     params: Params
 

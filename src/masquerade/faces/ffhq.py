@@ -23,13 +23,14 @@ class FFHQ(PublishedDataset):
 
     class Params(Settings):
         path: str
-        """The folder with the folder of images."""
+        """The folder that holds the folder of images."""
         version: Literal["images1024x1024", "thumbnails128x128"]
-        """The folder of images: at full size, or reduced by the publishers."""
+        """The folder of images: images1024x1024 at full size, or thumbnails128x128 as reduced by the publishers."""
         pictures: PositiveInt
-        """Images of the set; any other number is an error (70,000: its publishers)."""
+        """Number of images of the dataset. Any other number is an error (70,000: its publishers)."""
         train_pictures: NonNegativeInt
-        """Number of first images that are the train split; the others are test (60,000: its publishers)."""
+        """Number of images, counted from the first, that form the train split; the others form the test split (60,000:
+        its publishers)."""
 
     params: Params
 

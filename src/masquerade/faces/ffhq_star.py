@@ -30,15 +30,18 @@ class FFHQStar(Dataset):
 
     class Params(Settings):
         generator: str
-        """The checkpoint of the backbone ``generator``, which the pipeline builds if it is missing; '' = none."""
+        """The checkpoint of the backbone ``generator``, which the pipeline builds if it is missing. An empty text means
+        that there is none."""
         pictures: PositiveInt
-        """Faces (70,000: ifadit section 4.1)."""
+        """Number of generated faces (70,000: ifadit section 4.1)."""
         train_pictures: NonNegativeInt
-        """First faces: the train split and, at its end, the validation split (63,000: ifadit section 4.1)."""
+        """Number of faces, counted from the first, that form the train split and, at its end, the validation split
+        (63,000: ifadit section 4.1)."""
         validation_pictures: NonNegativeInt
-        """The last of these faces; verification thresholds are set on them. Our choice: the paper has none."""
+        """Number of these faces, counted from the last, that form the validation split, on which verification
+        thresholds are set. Our choice: the paper has none."""
         psi: Annotated[float, Field(gt=0, le=1)]
-        """Truncation. Our choice, as for the fakes (0.7: falco's published code); the paper does not give it."""
+        """Truncation psi. Our choice, as for the fakes (0.7: falco's published code); the paper does not give it."""
 
     params: Params
 

@@ -60,25 +60,33 @@ class Folder(Dataset):
 
     class Params(Settings):
         path: str
-        """The folder, with any sub-folders; '' for no photographs."""
+        """The folder of photographs, with any subfolders. An empty text means that there are none."""
         identity: Literal["from_folder", "unknown"]
-        """from_folder: each sub-folder holds the images of one person, as in LFW; unknown: no identity is assumed."""
+        """from_folder says that each subfolder holds the images of one person, as in LFW; unknown assumes nothing about
+        who is shown."""
         validation_share: Annotated[float, Field(ge=0, lt=1)]
-        """Share of the identities on which verification thresholds are set; the others, and unknown ones, are test."""
+        """Share of the people on whom verification thresholds are set. The others, and all people if they are unknown,
+        form the test split."""
         faces: Literal["refuse", "largest", "all"]
-        """For a photograph of several people: refuse it, take its largest face, or take every face."""
+        """What happens to a photograph that shows several people: refuse it, take its largest face, or take all of its
+        faces."""
         alignment: Literal["ffhq", "none"]
-        """ffhq: detect and align the faces; none: the images are square face crops and are only resized."""
+        """ffhq detects the faces and aligns them as FFHQ does; none takes images that are square face crops already,
+        and only resizes them."""
         megapixels: Annotated[float, Field(gt=0, le=decoding.PILLOW_LIMIT)]
-        """Refuse an image with more pixels in its header, in millions (against decompression bombs)."""
+        """Largest number of pixels, in millions, that the header of an image may state. Larger images are refused, as a
+        protection against decompression bombs."""
         detection_side: Annotated[int, Field(ge=64)]
-        """Longer side, in pixels, to which a photograph is resized before faces are detected; at most doubled."""
+        """Length in pixels to which the longer side of a photograph is resized before faces are detected. Small
+        photographs are enlarged to at most twice their size."""
         detection_score: float
-        """Smallest score of dlib's HOG detector; unprotected faces have about 1, and patterns rarely more than 0.2."""
+        """Smallest score of dlib's HOG detector that counts as a face. Unprotected faces score about 1, and patterns
+        rarely more than 0.2."""
         turn: bool
-        """If no upright face is detected, try again with the photograph turned by 90, 270 and 180 degrees."""
+        """Whether detection is repeated on the photograph turned by 90, 270 and 180 degrees if no upright face is
+        found."""
         smallest: Annotated[float, Field(ge=1)]
-        """Refuse a face whose aligned square is less than this many pixels of the photograph wide."""
+        """Smallest side of a face's aligned square, in pixels of the photograph. Smaller faces are refused."""
 
     params: Params
     left_out: Collection[str] = ()

@@ -42,15 +42,19 @@ class LFW(PublishedDataset):
 
     class Params(Settings):
         path: str
-        """The folder with people.txt, pairs.txt and the images: the archive of the version, or its folder."""
+        """The folder with people.txt, pairs.txt and the images, which are the archive of the chosen version or its
+        folder."""
         version: Literal["raw", "funneled", "deepfunneled"]
-        """raw: as cropped by a detector; funneled, deepfunneled: turned upright by the publishers."""
+        """raw has the images as a detector cropped them; funneled and deepfunneled have those that the publishers
+        aligned."""
         pictures: PositiveInt
-        """Images of the set; any other number is an error (13,233: its publishers)."""
+        """Number of images of the dataset. Any other number is an error (13,233: its publishers)."""
         validation_folds: list[int]
-        """Folds of people.txt that set thresholds; they are not tested. Our choice: the papers test on all folds."""
+        """The folds of people.txt on which thresholds are set. They are not tested. Our choice: the papers test on all
+        folds."""
         test_pictures: NonNegativeInt
-        """Test images, of people chosen at random; 0: all (falco 4.1); 5,000: lreorg 4.1."""
+        """Number of test images, of people chosen at random; 0 takes all, as falco section 4.1 does (5,000: lreorg
+        4.1)."""
 
     params: Params
 

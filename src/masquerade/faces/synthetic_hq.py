@@ -14,7 +14,7 @@ class SyntheticHQ(RenderedDataset):
 
     class Params(RenderedParams):
         pictures_per_identity: SplitCounts
-        """Images of each person of a split, count."""
+        """Number of images of each person of a split."""
 
     params: Params
 

@@ -16,9 +16,10 @@ class SyntheticWild(RenderedDataset):
 
     class Params(RenderedParams):
         single_share: float
-        """Fraction of people with one image only. LFW: 4069 of 5749 people, 0.71."""
+        """Share of people with a single image (0.71: LFW, 4069 of 5749 people)."""
         pictures_most: int
-        """Largest number of images of a person. 2, 3, 4, ... images have halving probability. LFW: up to 530."""
+        """Largest number of images of a person. The probability of 2, 3, 4, ... images halves each time. LFW has up to
+        530."""
 
     params: Params
 

@@ -49,9 +49,10 @@ class AttributePreservationRate(Metric):
         """The keywords and their attributes."""
 
         keywords: Annotated[dict[str, Annotated[list[Attribute], Field(min_length=1)]], Field(min_length=1)]
-        """Keyword -> CelebA's names of its contents; one name stands for itself and its contrary (LReOrg, Table 1)."""
+        """For each keyword, CelebA's names of the attributes that it covers. A single name stands for an attribute and
+        its opposite (LReOrg, Table 1)."""
         mean: Annotated[list[str], Field(min_length=1)]
-        """The keywords of the mean (LReOrg, section 4.1: those of the inner face)."""
+        """The keywords over which the mean is taken (LReOrg, section 4.1: those of the inner face)."""
 
         @model_validator(mode="after")
         def _check_names(self) -> Self:

@@ -99,7 +99,8 @@ class ProtectionSuccessRate(Metric):
         """The thresholds."""
 
         thresholds: dict[str, PositiveFloat]
-        """Judge -> the largest distance of one person (0.6: dlib's face recognition model, King 2017)."""
+        """For each evaluator, the largest distance at which two faces count as one person (0.6: dlib's face recognition
+        model, King 2017)."""
 
     params: Params
 
@@ -116,8 +117,8 @@ class FalseAcceptRate(Settings):
     """The false-accept rate."""
 
     far: Annotated[float, Field(gt=0, lt=1)]
-    """False-accept rate of the threshold (0.01: common in face privacy, e.g. CLIP2Protect, and about that of
-    random faces in falco's Table 1)."""
+    """False-accept rate at which the threshold is set (0.01: common in face privacy, e.g. CLIP2Protect, and about that
+    of random faces in falco's Table 1)."""
 
 
 class ProtectionSuccessRateAtFar(Metric):

@@ -42,11 +42,12 @@ class TrueAcceptanceRate(Metric):
         """The protocol of the pairs."""
 
         far: Annotated[float, Field(gt=0, lt=1)]
-        """False-accept rate of the threshold (0.001: FaceNet's protocol on LFW)."""
+        """False-accept rate at which the threshold is set (0.001: FaceNet's protocol on LFW)."""
         folds: Annotated[int, Field(ge=2)]
-        """Groups of people (10: LFW)."""
+        """Number of groups into which the people are divided (10: LFW)."""
         most_pictures: Annotated[int, Field(ge=4)] = 4000
-        """Largest number of images whose pairs set the thresholds; more are reduced to it by a fixed seed."""
+        """Largest number of images whose pairs set the thresholds. If there are more, a fixed seed chooses among
+        them."""
 
     params: Params
 

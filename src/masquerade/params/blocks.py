@@ -20,34 +20,41 @@ PARAMS, SCALES = "params.yaml", "scales"
 
 
 class ImageSettings(Settings):
-    """The images of every dataset."""
+    """The size of the images of every dataset."""
 
     size: Annotated[int, Field(ge=32, le=1024)]
     """Side of every image in pixels (256: identitydp, section V.A)."""
 
 
 class MatrixSettings(Settings):
-    """What is trained and what is evaluated."""
+    """What is trained, and which method variants are evaluated on which dataset."""
 
     train_on: Name
-    """The dataset whose train split trains every backbone and method, each on the people of its group."""
+    """The dataset whose train split trains all backbones and methods; each of them learns from the people of its group
+    (see `people`)."""
     calibrate_on: Literal["validation"]
-    """The split whose identities set the verification thresholds; disjoint from the test split."""
+    """The split whose people set the verification thresholds. It shares no person with the test split."""
     evaluate: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of what anonymizes its test split and is measured."""
+    """For each dataset, the patterns ``method/variant`` of what anonymizes its test split and is measured; ``*`` stands
+    for any name."""
 
 
 class PeopleSettings(Settings):
-    """Shares of the people of a train split that each group learns from; no person is in two groups."""
+    """The shares of the people of the train split from whom each group of networks learns. No person is in two
+    groups.
+    """
 
     backbones: Annotated[float, Field(ge=0, le=1)]
-    """Share of the networks that stand in losses: identity, semantics, generator, inversion, parsing, landmarks."""
+    """Share of the people for the networks that appear in losses: identity, semantics, generator, inversion, parsing
+    and landmarks."""
     judges: Annotated[float, Field(ge=0, le=1)]
-    """Share of the networks that only judge: the recognizers, each on its own part, and the attribute classifier."""
+    """Share of the people for the networks that only evaluate: the recognizers, each with its own part of these people,
+    and the attribute classifier."""
     methods: Annotated[float, Field(ge=0, le=1)]
-    """Share of the methods, of the galleries of other people, and of what learns attributes from anonymized faces."""
+    """Share of the people for the methods, for their galleries of other people, and for the networks that learn
+    attributes from anonymized faces."""
     attackers: Annotated[float, Field(ge=0, le=1)]
-    """Share of the attackers who know the method."""
+    """Share of the people for the attackers, who know the method."""
 
     @model_validator(mode="after")
     def _shares_fit(self) -> "PeopleSettings":
@@ -62,49 +69,55 @@ class PeopleSettings(Settings):
 
 
 class FakesSettings(Settings):
-    """The generated faces from which some methods choose a new identity."""
+    """The generated faces of no real person, among which some methods choose a new identity."""
 
     published: WeightsName = ""
-    """Weights to take instead of drawing them: ``weights:photo/fakes``; '': drawn here."""
+    """The latent codes that replace the sampling of new ones, such as ``weights:photo/fakes``. An empty text means that
+    they are sampled here."""
 
     count: Annotated[int, Field(ge=2)]
-    """Number of generated faces; more than the faces of any set that is anonymized with them (falco section 3.2)."""
+    """Number of generated faces. It must exceed the number of faces in any set that is anonymized with them (falco
+    section 3.2)."""
     psi: Annotated[float, Field(gt=0, le=1)]
-    """Truncation psi: 1 leaves W as it is, less moves it towards its mean."""
+    """Truncation psi of the generator: at 1 the latent codes stay as they are, and smaller values move them towards the
+    mean of W."""
 
 
 class MeasureSettings(Settings):
-    """The measurements of every set of images."""
+    """How every set of images is measured."""
 
     batch: Annotated[int, Field(ge=1)]
-    """Images that are in memory and measured at a time."""
+    """Number of images that are held in memory and measured at a time."""
     judges: list[Name]
-    """The judges that measure every set."""
+    """The evaluators that measure every set of images."""
 
 
 class TargetSettings(Settings):
-    """The set that Frechet distances to a target compare with: images of the people that methods learn from."""
+    """The set of images that the Frechet distance to a target compares with: images of the people from whom the methods
+    learn.
+    """
 
     judges: list[Name]
-    """The judges whose features are compared."""
+    """The evaluators whose features are compared."""
     pictures: Annotated[int, Field(ge=0)]
-    """Its number of images, the same for every cell; 0: all."""
+    """Number of images in the target set, which is the same for every method; 0 takes all."""
 
 
 class StandIns(Settings):
-    """What replaces the datasets and judges of the papers at this scale."""
+    """The datasets and evaluators that replace those of the papers at this scale."""
 
     datasets: dict[str, Name]
-    """A paper's dataset -> the dataset that replaces it at this scale."""
+    """For each dataset of a paper, the dataset that replaces it at this scale."""
     judges: dict[str, Name]
-    """A paper's judge -> the judge that replaces it at this scale."""
+    """For each evaluator of a paper, the evaluator that replaces it at this scale."""
 
 
 class BootstrapSettings(Settings):
-    """How the intervals of all numbers are computed."""
+    """How the confidence intervals of all numbers are computed."""
 
     draws: Annotated[int, Field(ge=20)]
-    """Bootstrap samples of the people (Efron and Tibshirani 1993: 200 for a standard error, 1,000 for exact ends)."""
+    """Number of bootstrap resamples of the tested people (Efron and Tibshirani 1993: 200 for a standard error, 1,000
+    for exact ends)."""
 
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -116,9 +129,11 @@ class ImportedSet(Settings):
     sha256: Sha256
     """SHA-256 of the file ``imported/<scale>/<dataset>/<method>/<variant>.zip``."""
     originals: Sha256
-    """SHA-256 of the faces that the program received (`pictures.digest`); other faces need another import."""
+    """SHA-256 of the faces that the other program received (`pictures.digest`). If the faces of the dataset change, the
+    images must be imported again."""
     near: Annotated[float, Field(ge=0)]
-    """An image counts as an original if their mean absolute difference, in gray levels of 255, is at most this."""
+    """An imported image counts as an unchanged original if their mean absolute difference is at most this many gray
+    levels of 255."""
 
 
 class ImportedMethod(Settings):
@@ -129,27 +144,31 @@ class ImportedMethod(Settings):
     source: str
     """The paper (authors and year), and the program with its version."""
     variants: dict[Name, dict[Name, ImportedSet]]
-    """Variant -> dataset -> the images of its test faces."""
+    """For each variant and each dataset, the images of the test faces."""
 
 
 class Common(Settings):
     """The keys of params.yaml except the blocks of the rooms."""
 
     scale: Name
-    """The overlay of scales/ that applies."""
+    """The scale, which names the overlay of scales/ that applies."""
     seeds: Annotated[list[int], Field(min_length=1)]
-    """Each seed has its own training and anonymization; tables give mean and spread over the seeds."""
+    """The random seeds. Each has its own training and its own anonymization, and tables give the mean and the spread
+    over the seeds."""
     data_seed: int
-    """Seed of the rendered faces, the splits and the backbones."""
+    """The random seed of the rendered faces, of the splits and of the backbones."""
     people: PeopleSettings
     share_originals: list[Name]
-    """Datasets of real people whose faces may leave this machine: with `dvc push`, MLflow, the report and the crate."""
+    """The datasets of real people whose faces may leave this machine by `dvc push`, MLflow, the report or an exported
+    crate (docs/sharing.md)."""
     rehearsal: bool
-    """Whether the build only tests that everything runs: every file is marked, and no table is made."""
+    """Whether the build only tests that everything runs. Every file is then marked, and no table is made."""
     collection: str = ""
-    """Folder below weights/ of the networks that this scale exports and adopts; '' = weights/ itself."""
+    """The folder below weights/ to which this scale exports its networks and from which it loads them. An empty text
+    means weights/ itself."""
     caution: str = ""
-    """The caution that every table and figure of this scale carries; '' = none. Terms of use are added to it."""
+    """The caution that is printed below every table and figure of this scale; an empty text prints none. The terms of
+    use of its networks are added to it."""
     fakes: FakesSettings
     image: ImageSettings
     matrix: MatrixSettings
@@ -163,7 +182,8 @@ class Common(Settings):
     bootstrap: BootstrapSettings
     stand_ins: StandIns
     papers: list[Name]
-    """The papers whose tables and figures are built, and our own tables (folders of reference/)."""
+    """The papers whose tables and figures are built, and our own tables (`attackers`): folders of reference/."""
     imported: dict[Name, ImportedMethod] = {}
-    """Name -> a method whose images another program made; written by `masquerade import-method`."""
+    """The methods whose images another program made, by name. `masquerade import-method` writes this block
+    (docs/import.md)."""
     compute: ComputeSettings

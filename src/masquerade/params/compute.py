@@ -23,13 +23,14 @@ class LightJobs(Settings):
     """What a job without networks needs of SLURM."""
 
     partition: str = ""
-    """SLURM partition ('' = the cluster's default)."""
+    """SLURM partition; an empty text takes the default of the cluster."""
     minutes: Annotated[int, Field(ge=1)]
-    """Time limit in minutes."""
+    """Time limit of one job in minutes."""
     memory_gb: Annotated[float, Field(gt=0)]
-    """Memory in GiB."""
+    """Memory of one job in GiB."""
     options: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool] = {}
-    """Further options of ``sbatch``, such as ``{qos: long, gres: gpu:a100:2}``; true is an option without a value."""
+    """Further options of ``sbatch``, such as ``{qos: long, gres: gpu:a100:2}``; true stands for an option without a
+    value."""
 
     @field_validator("options")
     @classmethod
@@ -48,45 +49,50 @@ class Submission(LightJobs):
     """What a job with networks needs of SLURM."""
 
     constraint: str = ""
-    """Features that a node must have, in the syntax of ``sbatch --constraint`` ('' = any node)."""
+    """Features that a node must have, in the syntax of ``sbatch --constraint``; an empty text accepts any node."""
     gpus: Annotated[int, Field(ge=0)]
-    """GPUs of one job."""
+    """Number of GPUs of one job."""
     tasks: Annotated[int, Field(ge=1)] = 1
-    """Processes of one job, on one node; several train data-parallel, each on its share of the GPUs."""
+    """Number of processes of one job, all on one node. Several processes train data-parallel, each with its share of
+    the GPUs."""
 
 
 class Inference(Submission):
     """What a job that runs trained networks needs of SLURM, and with how many others it shares a submission."""
 
     together: Annotated[int, Field(ge=1)] = 8
-    """At most so many jobs of one method share a submission, and run one after the other in it."""
+    """Largest number of jobs of one method that share a submission, in which they run one after the other."""
 
 
 class ComputeSettings(Settings):
     """Where jobs run, and what they need."""
 
     launcher: Literal["in_process", "local", "slurm"]
-    """Where trainings and networks run: in the process of the job, in a local process of submitit, or on SLURM."""
+    """Where trainings and networks run: in_process in the process of the job, local in another local process by
+    submitit, slurm on a cluster."""
     threads: dict[Literal["data", "backbone", "train", "anonymize", "measure"], Annotated[int, Field(ge=1)]]
-    """CPU threads of one job of each kind."""
+    """Number of CPU threads of one job of each kind."""
     deterministic: bool
-    """Whether a GPU gives the same bytes each time. Convolutions are then computed in 32 bits, without TF32."""
+    """Whether a GPU gives the same bytes each time, which is slower. Convolutions are then computed in 32 bits, without
+    TF32 (docs/cluster.md)."""
     account: str = ""
-    """SLURM account ('' = the user's default)."""
+    """SLURM account; an empty text takes the default of the user."""
     setup: list[str] = []
-    """Shell lines before each submitted training or inference, such as ``module load cuda``."""
+    """Shell lines that run before each submitted training or inference, such as ``module load cuda``."""
     grace_seconds: Annotated[int, Field(ge=1)] = 120
-    """Seconds before its time limit at which a job gets the signal to save; longer than one step and one save."""
+    """How many seconds before its time limit a job receives the signal to save its state. This must be longer than one
+    step and one save."""
     requeues: Annotated[int, Field(ge=0)] = 20
-    """How often a training may reach its time limit before it fails."""
+    """How many times a training may reach its time limit and be requeued before it fails."""
     light: LightJobs
-    """One job of Snakemake's SLURM executor: faces, classical anonymization, measurements, metrics, tables."""
+    """The resources of a job without networks: faces, classical anonymization, measurements, metrics, tables."""
     training: Submission
-    """One training."""
+    """The resources of one training."""
     inference: Inference
-    """One job that runs trained networks: anonymization, recovery, inversion."""
+    """The resources of one job that runs trained networks: anonymization, recovery, inversion."""
     overrides: dict[Annotated[str, Field(pattern=r"^(training|inference)/[a-z0-9_]+$")], dict[str, Any]] = {}
-    """``training/<name>`` or ``inference/<name>`` -> the values that differ from `training` or `inference`."""
+    """For ``training/<name>`` or ``inference/<name>`` of a single method or backbone, the values that replace those of
+    `training` or `inference`."""
 
     @model_validator(mode="after")
     def _submissions_are_possible(self) -> "ComputeSettings":

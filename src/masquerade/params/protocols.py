@@ -20,7 +20,7 @@ class AppliedProtocol(Settings):
     """The cells to which a protocol applies."""
 
     cells: dict[Name, list[str]]
-    """Dataset -> patterns ``method/variant`` (``*`` allowed) of the cells to which the protocol applies."""
+    """For each dataset, the patterns ``method/variant`` to which the protocol applies; ``*`` stands for any name."""
 
 
 class AdjustedProtocol(AppliedProtocol):
@@ -30,7 +30,8 @@ class AdjustedProtocol(AppliedProtocol):
     numbers: ClassVar[type[Settings]]
 
     overrides: dict[Name, dict[Name, dict[str, int]]] = {}
-    """Method -> variant -> the numbers that differ for it."""
+    """For a method and one of its variants, the numbers of this block that differ for it, such as ``{falco: {m_0:
+    {people: 100}}}``."""
 
     @model_validator(mode="after")
     def _overrides_are_valid(self) -> "AdjustedProtocol":
@@ -49,7 +50,8 @@ class AttributeSmallScale(SmallScale):
     """How the training of FALCO's attribute protocol differs at small scales."""
 
     frozen_blocks: Annotated[int, Field(ge=0)] = 0
-    """Number of the classifier's blocks that keep the weights from ImageNet; 0: all blocks are trained."""
+    """Number of blocks of the classifier that keep their ImageNet weights; at 0 all blocks are trained, as in the
+    paper."""
 
 
 class AttributeSettings(Settings):
@@ -58,19 +60,21 @@ class AttributeSettings(Settings):
     size: Annotated[int, Field(ge=32, multiple_of=32)]
     """Side of the classifier's input in pixels (224: Sandler et al. 2018)."""
     train_pictures: Annotated[int, Field(ge=0)]
-    """Faces of the methods' people that are anonymized and trained on, the same for every method; 0: all."""
+    """Number of faces of the methods' people that are anonymized and trained on, the same for every method; 0 takes
+    all."""
     labeler_pictures: Annotated[int, Field(ge=0)]
-    """Real faces of the methods' people that train the two labelers; 0: all."""
+    """Number of unprotected faces of the methods' people that train the two networks which label the test images; 0
+    takes all."""
     epochs: Annotated[int, Field(ge=1)]
-    """Passes over the faces."""
+    """Number of passes over the training faces."""
     batch: Annotated[int, Field(ge=2)]
-    """Faces in a batch."""
+    """Number of faces in a batch."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """Initial learning rate of Adam; it decreases as a cosine."""
+    """Initial learning rate of Adam, which decays as a cosine."""
     test_share: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the faces that is the test set, for a dataset without a train split (0.2: falco section 4.1)."""
+    """Share of the faces that forms the test set, for a dataset without a train split (0.2: falco section 4.1)."""
     small_scale: AttributeSmallScale = AttributeSmallScale()
-    """How the training differs at small scales."""
+    """How the training of the classifier differs from the paper at a small scale."""
 
 
 class AttributeProtocol(AttributeSettings, AppliedProtocol):
@@ -81,13 +85,14 @@ class RecoverySettings(Settings):
     """How many images and keys the recovery protocol uses for each cell."""
 
     pictures: Annotated[int, Field(ge=0)]
-    """Faces of the test split, the same for every method; 0: all."""
+    """Number of faces of the test split that are recovered, the same for every method; 0 takes all."""
     wrong_keys: Annotated[int, Field(ge=1)]
-    """Wrong keys with which each face is recovered."""
+    """Number of wrong keys with which each face is recovered."""
     near_keys: Annotated[int, Field(ge=1)]
-    """Keys that differ from the right one in one digit or bit, with which each face is recovered."""
+    """Number of keys that differ from the right one in a single digit or bit, with which each face is recovered."""
     other_keys: Annotated[int, Field(ge=1)]
-    """Other keys, each one for all faces, with which the faces are anonymized (diversity: ifadit section 4.4)."""
+    """Number of further keys with which all faces are anonymized, to measure how the results differ between keys
+    (ifadit section 4.4)."""
 
 
 class RecoveryProtocol(RecoverySettings, AdjustedProtocol):
@@ -96,22 +101,24 @@ class RecoveryProtocol(RecoverySettings, AdjustedProtocol):
     numbers = RecoverySettings
 
     judges: list[Name]
-    """The judges that measure the recovered faces."""
+    """The evaluators that measure the recovered faces."""
 
 
 class AttackSettings(Settings):
     """The attacks that need no training: guessed keys, averaged wrong keys, a flipped sign, linked images."""
 
     judge: str
-    """The judge that decides whether an image shows the same person; no training may use its embedding."""
+    """The evaluator that decides whether an image shows the same person. No training may use its embedding."""
     far: Annotated[float, Field(gt=0, lt=1)]
-    """False-accept rate of its threshold: how often an attack that shows a random other person would succeed."""
+    """False-accept rate at which the threshold of this evaluator is set: the rate at which an attack that shows a
+    random other person would succeed."""
     pictures: Annotated[int, Field(ge=1)]
-    """Anonymized images on which keys are tried."""
+    """Number of anonymized images on which keys are tried."""
     guesses: Annotated[int, Field(ge=1)]
-    """Different keys that are tried on each image."""
+    """Number of different keys that are tried on each image."""
     averaged: Annotated[int, Field(ge=1)]
-    """Wrong keys whose recovered faces are averaged: the first of the guesses."""
+    """Number of wrong keys whose recovered faces are averaged in the averaging attack. They are the first of the
+    guesses."""
 
     @model_validator(mode="after")
     def _averages_guesses(self) -> "AttackSettings":
@@ -128,20 +135,23 @@ class AttackedPeople(Settings):
     """How many images an attacker who knows the method anonymizes for itself."""
 
     people: Annotated[int, Field(ge=0)]
-    """People of the attackers' group, the first by a hash of their names; 0: all."""
+    """Number of people of the attackers' group whose images an attacker anonymizes, chosen by a hash of their names; 0
+    takes all."""
     pictures: Annotated[int, Field(ge=0)]
-    """Images of each of them; 0: all."""
+    """Number of images of each of these people; 0 takes all."""
 
 
 class InformedSettings(AttackedPeople):
     """Attackers who know the method and learn from its images of their own people."""
 
     held_out: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the attackers' people from whom no attack learns: they set its thresholds and show its quality."""
+    """Share of the attackers' people from whom no attack learns. Thresholds and the quality of the attack are measured
+    on them."""
     far: Annotated[float, Field(gt=0, lt=1)]
-    """False-accept rate of the threshold, on held-out people under the same condition."""
+    """False-accept rate at which the thresholds of the attacks are set, on held-out people under the same condition."""
     judges: Annotated[list[Name], Field(min_length=1)]
-    """The naive recognizers of the attacks that have none of their own; no method and no restorer has seen them."""
+    """The recognizers, trained on unprotected faces, that identify people in attacks without a recognizer of their own.
+    No method and no reconstruction attacker was trained with them."""
 
 
 class InformedProtocol(InformedSettings, AdjustedProtocol):
@@ -150,37 +160,39 @@ class InformedProtocol(InformedSettings, AdjustedProtocol):
     numbers = AttackedPeople
 
     trials: dict[str, Annotated[int, Field(ge=1)]] = {}
-    """``method/variant`` -> seeds with which its repeated attackers are trained; 1 for all others."""
+    """For a ``method/variant``, the number of seeds with which its attackers are trained; it is 1 for all others."""
 
 
 class UtilitySmallScale(SmallScale):
     """How the trainings of the downstream utility differ at small scales."""
 
     landmark_kernel_rate: Annotated[float, Field(ge=0)] = 0.0
-    """Largest learning rate of Muon, for the kernels of the landmark network (0: AdamW for these too)."""
+    """Largest learning rate of the optimizer Muon, which then trains the kernels of the landmark network; at 0 AdamW
+    trains them too."""
 
 
 class UtilitySettings(Settings):
-    """Two networks that learn from the attackers' anonymized images and are tested on unprotected ones: a utility.
-
-    The landmark network is trained as backbones.landmarks is, from nothing, except for the values here.
+    """Two networks, for landmarks and for face detection, that learn from the attackers' anonymized images and are
+    tested on unprotected ones. Their accuracy measures how useful anonymized images are for training. Except for the
+    values here, the landmark network is trained as `backbones.landmarks` is, from random weights.
     """
 
     pictures: Annotated[int, Field(ge=0)]
-    """Images from which both learn, as many of every method as the rows are to compare; 0: all."""
+    """Number of images from which both networks learn. All methods that are compared need the same number; 0 takes all
+    images."""
     landmark_size: Annotated[int, Field(ge=32)]
     """Side in pixels of the input of the landmark network."""
     landmark_widths: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1, max_length=7)]
-    """Channels of its convolutions; each halves the image."""
+    """Number of channels of each of its convolutions, which halve the image in turn."""
     landmark_steps: Annotated[int, Field(ge=1)]
-    """Its batches, each of backbones.landmarks.batch images."""
+    """Number of updates of the landmark network, each with `backbones.landmarks.batch` images."""
     detector_widths: Annotated[list[Annotated[int, Field(ge=4)]], Field(min_length=2)]
-    """Channels of the face detector after each halving of the image."""
+    """Number of channels of the face detector after each halving of the image."""
     detector_steps: Annotated[int, Field(ge=1)]
-    """Batches of the face detector."""
+    """Number of updates of the face detector."""
     detector_batch: Annotated[int, Field(ge=2)]
-    """Images in one of these batches."""
+    """Number of images in one of these updates."""
     detector_rate: Annotated[float, Field(gt=0)]
-    """Largest learning rate of Adam."""
+    """Largest learning rate of Adam for the face detector."""
     small_scale: UtilitySmallScale = UtilitySmallScale()
-    """How the trainings differ at small scales."""
+    """How the trainings differ at a small scale."""

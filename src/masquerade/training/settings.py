@@ -24,13 +24,17 @@ Betas = tuple[Decay, Decay]
 
 
 class Arithmetic(Settings):
-    """How networks compute. The equations are the same (docs/cluster.md)."""
+    """How networks compute: the precision of their numbers and the layout of their arrays. The equations are the same
+    (docs/cluster.md).
+    """
 
     precision: Literal["float32", "tf32", "bfloat16"]
-    """Of convolutions and products of matrices: 32 bits, TF32 (GPUs), or bfloat16, and TF32 for those that stay in 32
-    bits. Sums, losses' logarithms and exponentials, weights and their updates have 32 bits."""
+    """How convolutions and matrix products are computed: float32 in 32 bits, tf32 in NVIDIA's TF32 format on a GPU, and
+    bfloat16 in that format, with TF32 for those operations that stay in 32 bits. Sums, the logarithms and exponentials
+    of losses, the weights and their updates always have 32 bits."""
     channels_last: bool
-    """Whether the maps of the trained networks have the channels of a pixel side by side in memory."""
+    """Whether the feature maps of the trained networks keep the channels of a pixel next to each other in memory, which
+    is faster for some convolutions."""
 
     @property
     def reduced(self) -> bool:
@@ -42,7 +46,8 @@ class Computed(Settings):
     """A training of networks."""
 
     arithmetic: Arithmetic | None = None
-    """How its networks compute; null: in 32 bits, and convolutions in TF32 on a GPU without `compute.deterministic`."""
+    """How the networks of this training compute. If it is null, they compute in 32 bits, except that convolutions on a
+    GPU use TF32 if `compute.deterministic` is false."""
 
     @property
     def mixed(self) -> bool:
@@ -54,7 +59,7 @@ class Updates(Settings):
     """How often, on how many images, and how fast a network is updated."""
 
     steps: PositiveInt
-    """Updates."""
+    """Number of updates of the weights."""
     batch: Annotated[int, Field(ge=2)]
     """Images in one update."""
     learning_rate: PositiveFloat
@@ -65,59 +70,64 @@ class KernelUpdates(Updates):
     """Updates by Muon for the kernels of a network, and by Adam for its other weights."""
 
     kernel_rate: NonNegativeFloat = 0.0
-    """Largest learning rate of Muon, for the kernels; 0: Adam for these too."""
+    """Largest learning rate of the optimizer Muon, which then trains the kernels; at 0 Adam trains them too."""
 
 
 class KernelSmallScale(SmallScale):
-    """What small scales change in a training by AdamW."""
+    """The values with which a training by AdamW differs from the paper at a small scale."""
 
     kernel_rate: NonNegativeFloat = 0.0
-    """Largest learning rate of Muon, for the kernels; 0: Adam for these too, as in the papers."""
+    """Largest learning rate of the optimizer Muon, which then trains the kernels; at 0 Adam trains them too, as in the
+    papers."""
 
 
 class RisingUpdates(Updates, Computed):
     """Updates whose rates rise over the first tenth of the steps and fall as a cosine (`compute_warmup_cosine`)."""
 
     weight_decay: NonNegativeFloat
-    """Weight decay of Adam (AdamW)."""
+    """Weight decay of AdamW."""
 
 
 class Sampled(Computed):
     """A training whose rates fall at the end, and that draws sample images."""
 
     cooldown: Share = 0.0
-    """Share of the steps, at the end, over which the learning rates fall to a fiftieth; 0: they stay."""
+    """Share of the steps, at the end of the training, over which the learning rates fall to one fiftieth; at 0 they
+    stay constant."""
     samples_every: PositiveInt = 5000
-    """Updates between two sample images."""
+    """Number of updates between two sample images, which show how the training proceeds."""
 
 
 class Averaged(Sampled):
     """A training that saves the moving average of its weights."""
 
     ema: Decay = 0.0
-    """Decay of the average of the weights, which is saved; 0: the last weights."""
+    """Decay per update of the moving average of the weights, which is what the checkpoint holds; at 0 it holds the last
+    weights."""
 
 
 class AdversarialUpdates(KernelUpdates, Averaged):
     """The training of a network and of its critic or discriminator, which Adam updates at the same learning rate."""
 
     betas: Betas
-    """Betas of Adam."""
+    """The two decay rates, beta 1 and beta 2, of Adam."""
 
 
 class Published(Settings):
     """A network that an official weight file, or one of weights/, may take the place of."""
 
     published: str = ""
-    """An official weight file to adopt instead of a training: ``asset:<role>`` of `masquerade assets list`, ``path`` or
-    ``path#sha256=<checksum>``; ours: ``weights:<name>``; '': trained here."""
+    """The weight file that replaces the training: an official one as ``asset:<role>`` (see `masquerade assets list`),
+    as ``path``, or as ``path#sha256=<checksum>``; one of the folder weights/ as ``weights:<name>``. An empty text means
+    that the network is trained here."""
 
 
 class OwnPublished(Settings):
     """A network that a file of weights/ may take the place of."""
 
     published: WeightsName = ""
-    """Weights to adopt instead of a training: ``weights:<name>``; '': trained here."""
+    """The network of the folder weights/ that replaces the training, as ``weights:<name>``. An empty text means that
+    the network is trained here."""
 
 
 @dataclass(frozen=True)

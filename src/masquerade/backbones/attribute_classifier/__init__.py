@@ -12,10 +12,11 @@ from masquerade.training.settings import Computed, OwnPublished, Updates
 
 
 class AttributeClassifierSmallScale(SmallScale):
-    """What small scales change."""
+    """How the training of the attribute classifier differs at a small scale."""
 
     optimizer: Literal["adam", "muon"] = "adam"
-    """muon: for the weights of convolutions and the last layer, with Adam for the rest; it needs fewer images."""
+    """The optimizer: adam, or muon for the weights of the convolutions and of the last layer, with Adam for the rest.
+    Muon needs fewer images."""
 
 
 class AttributeClassifierSettings(OwnPublished, Updates, Computed):
@@ -26,17 +27,18 @@ class AttributeClassifierSettings(OwnPublished, Updates, Computed):
     }
 
     input_size: Annotated[int, Field(ge=8)]
-    """Side in pixels of the network's input; the network resizes its crop to it."""
+    """Side in pixels of the input, to which the network resizes its crop of an image."""
     widths: Annotated[list[PositiveInt], Field(min_length=1)]
-    """Channels of the stages; each stage halves the image (64, 128, 256, 512, 512: VGG-16)."""
+    """Number of channels of each stage; every stage halves the image (64, 128, 256, 512, 512: VGG-16)."""
     units: Annotated[list[PositiveInt], Field(min_length=1)]
-    """Convolutions of each stage (2, 2, 3, 3, 3: VGG-16)."""
+    """Number of convolutions of each stage (2, 2, 3, 3, 3: VGG-16)."""
     dropout: Decay
-    """Share of the last features that a training step sets to 0 (0.5: VGG-16)."""
+    """Share of the last features that dropout sets to 0 in a training step (0.5: VGG-16)."""
     small_scale: AttributeClassifierSmallScale = AttributeClassifierSmallScale()
-    """What small scales change."""
+    """How the training differs at a small scale."""
     floor_balanced_accuracy: Share = 0.85
-    """Smallest mean over attributes of the balanced accuracy on unseen people; below it the run stops."""
+    """Smallest balanced accuracy, averaged over the attributes, on people that the network has not seen. A training
+    that stays below it fails."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

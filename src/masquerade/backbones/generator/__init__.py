@@ -13,47 +13,51 @@ from masquerade.training.settings import Computed, Published, Updates
 
 
 class ReconstructionSettings(SmallScale):
-    """A phase before the paper's (ours): from the principal components of the training images to the images."""
+    """A phase before that of the paper, which is ours: it learns to decode the principal components of the training
+    images into these images.
+    """
 
     steps: NonNegativeInt = 0
-    """Updates; 0: no such phase, as the generators of the papers."""
+    """Number of updates; at 0 there is no such phase, as in the papers."""
     batch: PositiveInt = 8
-    """Images in one update."""
+    """Number of images in one update."""
     modulation: PositiveFloat = 1.0
-    """Initial factor of the modulation of the convolutions (1: StyleGAN2). A small factor makes the effect of the style
-    codes on an image almost linear, as that of its components is."""
+    """Initial factor of the modulation of the convolutions (1: StyleGAN2). With a small factor the effect of a latent
+    code on the image is almost linear, like that of the principal components."""
     critic: NonNegativeFloat = 0.0
-    """Weight of a discriminator between W and the components in the training of the mapping network; 0: energy distance
-    alone."""
+    """Weight of a discriminator between W and the principal components, in the training of the mapping network; at 0
+    only the energy distance compares them."""
 
 
 class SharpeningSettings(SmallScale):
-    """A phase after it (ours): decoding goes on, and a discriminator and a measure of texture keep it from blurring."""
+    """A phase after the reconstruction, which is ours: decoding continues, and a discriminator and a measure of texture
+    prevent blur.
+    """
 
     steps: NonNegativeInt = 0
-    """Updates; 0: no such phase."""
+    """Number of updates; at 0 there is no such phase."""
     batch: Annotated[int, Field(ge=2)] = 16
-    """Images in one update, and random faces beside them."""
+    """Number of training images in one update, and of random faces beside them."""
     kernel_rate: PositiveFloat = 0.01
     """Largest learning rate of Muon, for the weights of convolutions and modulations."""
     texture: NonNegativeFloat = 1.5
-    """Weight of the difference of local sharpness: the mean magnitude of the Laplacian around a pixel."""
+    """Weight of the difference in local sharpness, which is the mean magnitude of the Laplacian around a pixel."""
     samples: NonNegativeFloat = 0.02
-    """Weight of the adversarial loss of random faces."""
+    """Weight of the adversarial loss on random faces."""
     projected: Annotated[int, Field(ge=32, multiple_of=32)] = 256
-    """Side in pixels at which the discriminator of EfficientNet-Lite1's features sees the images (256: Sauer et al.
-    2021)."""
+    """Side in pixels at which the discriminator, which works on features of EfficientNet-Lite1, sees the images (256:
+    Sauer et al. 2021)."""
     discriminator_rate: PositiveFloat = 0.002
-    """Learning rate of the discriminator's Adam."""
+    """Learning rate of Adam for the discriminator."""
 
 
 class GeneratorSmallScale(SmallScale):
-    """What small scales change: two phases of training, in place of the paper's or before it."""
+    """Two phases of training that replace the training of the paper at a small scale, or precede it."""
 
     reconstruction: ReconstructionSettings = ReconstructionSettings()
-    """The first of them."""
+    """The first phase, which reconstructs the training images."""
     sharpening: SharpeningSettings = SharpeningSettings()
-    """The second of them."""
+    """The second phase, which makes the generated images sharper."""
 
 
 class AdversarialSettings(Updates):
@@ -65,28 +69,30 @@ class AdversarialSettings(Updates):
     }
 
     steps: NonNegativeInt
-    """Updates; 0: no such phase (781,250 of 32 images: Karras et al. 2020, appendix B)."""
+    """Number of updates; at 0 there is no such phase (781,250 with 32 images each: Karras et al. 2020, appendix B)."""
     r1: NonNegativeFloat
-    """gamma of the R1 penalty of the discriminator (10: Karras et al. 2020, appendix B)."""
+    """gamma, the weight of the R1 penalty of the discriminator (10: Karras et al. 2020, appendix B)."""
     r1_every: PositiveInt
-    """Steps from one R1 penalty to the next (16: Karras et al. 2020, section 3.1)."""
+    """Number of steps from one R1 penalty to the next (16: Karras et al. 2020, section 3.1)."""
     path_length: NonNegativeFloat
     """Weight of the path length penalty (2: Karras et al. 2020, appendix B)."""
     path_length_every: PositiveInt
-    """Steps from one path length penalty to the next (8: Karras et al. 2020, section 3.1)."""
+    """Number of steps from one path length penalty to the next (8: Karras et al. 2020, section 3.1)."""
     mixing: Share
-    """Share of images with two style codes (0.9: Karras et al. 2019, section 3.1)."""
+    """Share of the images that are generated from two latent codes (style mixing; 0.9: Karras et al. 2019, section
+    3.1)."""
 
 
 class HeadSettings(Settings):
-    """The head for 256 pixels of the published generator `package:random-face`."""
+    """The output head for 256 pixels of the published generator `package:random-face`."""
 
     published: WeightsName = ""
-    """Weights to adopt instead of a training: ``weights:photo/generator``; '': trained here."""
+    """The network of weights/ that replaces the training, such as ``weights:photo/generator``. An empty text means that
+    the head is trained here."""
     pictures: Annotated[int, Field(ge=64)]
-    """Drawn images from which it learns."""
+    """Number of generated images from which the head learns."""
     steps: PositiveInt
-    """Updates of its style."""
+    """Number of updates of the head."""
 
 
 class GeneratorSettings(Published, Computed):
@@ -98,24 +104,28 @@ class GeneratorSettings(Published, Computed):
     }
 
     channels: Annotated[list[int], Field(min_length=2, max_length=9)]
-    """Channels at 4, 8, 16, ... pixels. Their number sets the size of the images (9: 1024; config F)."""
+    """Number of channels at 4, 8, 16, ... pixels. The length of the list determines the size of the images (9 entries
+    for 1024 pixels: config F of Karras et al. 2020)."""
     style: PositiveInt
-    """Width of Z and W (512: Karras et al. 2019)."""
+    """Number of dimensions of Z and W (512: Karras et al. 2019)."""
     mapping: PositiveInt
-    """Layers of the mapping network (8: Karras et al. 2019)."""
+    """Number of layers of the mapping network (8: Karras et al. 2019)."""
     mapping_rate: PositiveFloat
-    """Learning rate of the mapping network relative to the others (0.01: Karras et al. 2019, appendix C)."""
+    """Learning rate of the mapping network relative to that of the other layers (0.01: Karras et al. 2019, appendix
+    C)."""
     head: HeadSettings | None = None
-    """The head of `package:random-face`; null for all other generators."""
+    """The output head of `package:random-face`; null for all other generators."""
     adversarial: AdversarialSettings
-    """The training of the paper."""
+    """The adversarial training of the paper."""
     ema: Decay
-    """Decay of the averaged generator, which is the one that is saved (0.999: ours; the paper gives a half-life)."""
+    """Decay per update of the moving average of the generator's weights, which is what the checkpoint holds (0.999:
+    ours; the paper gives a half-life)."""
     samples_every: PositiveInt = 5000
-    """Steps between sample images."""
+    """Number of steps between two sheets of sample images."""
     quality_samples: Annotated[int, Field(ge=2)] = 2000
-    """Generated faces on which the quality is measured."""
+    """Number of generated faces on which the quality of the finished generator is measured."""
     small_scale: GeneratorSmallScale = GeneratorSmallScale()
-    """What small scales change."""
+    """Further phases of training for small scales."""
     floor_detection: Share = 0.95
-    """Smallest share of generated faces (truncation 0.7) that dlib's HOG detects; below it the run stops."""
+    """Smallest share of generated faces (truncation 0.7) that dlib's HOG detector must find. A training that stays
+    below it fails."""

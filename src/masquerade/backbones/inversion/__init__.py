@@ -14,81 +14,89 @@ from masquerade.training.settings import Computed, Published, Updates
 
 
 class InversionWeights(Settings):
-    """lambda of each loss of the encoder's training (Tov et al. 2021, section 4 and appendix A)."""
+    """The weight lambda of each loss of the encoder's training (Tov et al. 2021, section 4 and appendix A)."""
 
     pixels: NonNegativeFloat
     """Weight of the mean squared difference of the pixels (1: Tov et al. 2021, appendix A)."""
     lpips: NonNegativeFloat
-    """Weight of LPIPS by AlexNet (0.8: appendix A); 0 if AlexNet is not available."""
+    """Weight of LPIPS with AlexNet (0.8: appendix A). It must be 0 if AlexNet is not available."""
     identity: NonNegativeFloat
-    """Weight of 1 - cosine of the identity vectors (0.1: appendix A)."""
+    """Weight of 1 minus the cosine of the identity embeddings (0.1: appendix A)."""
     offsets: NonNegativeFloat
-    """Weight of the squared length of the offsets between the codes of the layers (0.0002: appendix A)."""
+    """Weight of the squared length of the offsets between the latent codes of the layers (0.0002: appendix A)."""
     adversarial: NonNegativeFloat
-    """Weight of the discriminator between codes and W (0.1: appendix A)."""
+    """Weight of the discriminator that tells latent codes of the encoder from those of W (0.1: appendix A)."""
 
 
 class CodeDiscriminatorSettings(Settings):
-    """The discriminator between codes and W, and its Adam."""
+    """The discriminator that tells latent codes of the encoder from those of W, and its Adam."""
 
     layers: PositiveInt
-    """Hidden layers (3: e4e's published code)."""
+    """Number of hidden layers (3: e4e's published code)."""
     equalized: bool
     """Whether the layers have an equalized learning rate and StyleGAN2's gain (false: e4e's published code)."""
     learning_rate: PositiveFloat
-    """Learning rate, constant (0.00002: e4e's published code)."""
+    """Learning rate of Adam, which is constant (0.00002: e4e's published code)."""
     betas: Annotated[list[Decay], Field(min_length=2, max_length=2)]
-    """Decay of the means of the gradient and of its square (0.9, 0.999, Adam's defaults: e4e's published code)."""
+    """The two decay rates of Adam, for the means of the gradient and of its square (0.9, 0.999, Adam's defaults: e4e's
+    published code)."""
 
 
 class PairSettings(Settings):
-    """Drawn images with known codes, from which the kind ``mobile`` learns."""
+    """Generated images with known latent codes, from which an encoder of kind ``mobile`` learns (ours)."""
 
     count: NonNegativeInt
-    """Images, drawn once before the first step (0: none; ours)."""
+    """Number of images, which are generated once before the first step; 0 generates none."""
     batch: PositiveInt
-    """Pairs in a batch; they are made worse as photographs are: compression, blur, grain, small shifts."""
+    """Number of these pairs in a batch. Their images are degraded as photographs are: by compression, blur, grain and
+    small shifts."""
     pictures_every: PositiveInt
-    """Steps from one with ``batch`` images of the faces, whose codes are unknown, to the next. Such a step draws them
-    and takes much longer."""
+    """Number of steps from one that also uses ``batch`` images of the training faces, whose latent codes are unknown,
+    to the next such step. It has to generate images and therefore takes much longer."""
 
 
 class RefinementSettings(Settings):
-    """The optimization of the codes that the encoder of the kind ``mobile`` gives, for each face (ours)."""
+    """The optimization of the latent codes that follows an encoder of kind ``mobile``, for each face on its own
+    (ours).
+    """
 
     steps: NonNegativeInt
-    """Steps; 0: none. One takes 0.3 seconds of a processor's core at 256 pixels."""
+    """Number of steps; 0 turns the optimization off. A step takes 0.3 seconds of one processor core at 256 pixels."""
     learning_rate: PositiveFloat
-    """Largest learning rate of Adam on W+, whose numbers have a deviation of 0.5; it falls to a fifth."""
+    """Largest learning rate of Adam on W+, whose numbers have a standard deviation of 0.5. It falls to one fifth."""
     pixels: NonNegativeFloat
     """Weight of the mean squared difference of the pixels."""
     coarse: NonNegativeFloat
-    """Weight of the same of means over 8 x 8 pixels."""
+    """Weight of the mean squared difference of the images after both were averaged over blocks of 8 x 8 pixels."""
     perceptual: NonNegativeFloat
-    """Weight of LPIPS by AlexNet."""
+    """Weight of LPIPS with AlexNet."""
     prior: NonNegativeFloat
-    """Weight of the mean squared coordinates in P_N space, 1 for random faces (Zhu et al. 2020)."""
+    """Weight of the mean squared coordinates in P_N space, which is 1 for random faces (Zhu et al. 2020)."""
 
 
 class InversionSmallScale(SmallScale):
-    """What small scales change, and the kind ``mobile``, which is ours."""
+    """How the encoder differs from the paper at a small scale, and what an encoder of kind ``mobile`` needs, which is
+    ours.
+    """
 
     linear: bool = False
-    """Whether the encoder learns what to add to the linear codes that the generator learned to decode, and not to the
-    mean of W. It then starts as a good inversion. The generator must have been trained by reconstruction."""
+    """Whether the encoder learns corrections to the linear codes that the generator was trained to decode, instead of
+    corrections to the mean of W. It then starts as a good inversion. The generator must have been trained with
+    ``reconstruction``."""
     optimizer: Literal["adam", "muon"] = "adam"
-    """muon: for the weights of convolutions, with Adam for the rest; it needs fewer images."""
+    """The optimizer: adam, or muon for the weights of convolutions, with Adam for the rest. Muon needs fewer images."""
     parts: NonNegativeFloat = 0.0
-    """Extra weight of a pixel of brows, eyes, nose and mouth in the absolute differences, as for the generator."""
+    """Extra weight of the pixels of brows, eyes, nose and mouth in the absolute differences, as in the training of the
+    generator."""
     absolute: NonNegativeFloat = 0.0
-    """Weight of the mean absolute difference of the pixels, weighted by ``parts``."""
+    """Weight of the mean absolute difference of the pixels, in which ``parts`` weights the pixels."""
     edges: NonNegativeFloat = 0.0
-    """Weight of the same of the steps from pixel to pixel."""
+    """Weight of the mean absolute difference between the two images' steps from pixel to pixel."""
     texture: NonNegativeFloat = 0.0
-    """Weight of the difference of local sharpness, as in the generator's training."""
+    """Weight of the difference in local sharpness, as in the training of the generator."""
     codes: NonNegativeFloat = 0.0
-    """Weight of the mean squared error of the codes of generated images, which are known. For the kind ``mobile`` it
-    is the error of the styles that the codes give."""
+    """Weight of the mean squared error of the latent codes of generated images, which are known. For the kind
+    ``mobile`` it is the error of the styles that the latent codes give."""
 
 
 class InversionSettings(Published, Updates, Computed):
@@ -101,36 +109,39 @@ class InversionSettings(Published, Updates, Computed):
     }
 
     kind: Literal["e4e", "psp", "mobile"]
-    """e4e: one code and offsets to it; psp: a code of its own for each layer; mobile: MobileNetV2 from ImageNet, which
-    learns from ``pairs`` (ours; for the generator of random-face). It has no ``linear``, ``widths`` and ``units``."""
+    """The kind of encoder: e4e gives one latent code and offsets to it; psp gives a latent code of its own for each
+    layer; mobile is MobileNetV2 with ImageNet weights, which learns from ``pairs`` (ours, for the generator of
+    random-face) and does not use ``linear``, ``widths`` and ``units``."""
     input_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the encoder's input (256: Tov et al. 2021); the encoder resizes images to it."""
     widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
-    """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
+    """Number of channels of the stem and of the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]
-    """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
+    """Number of blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
     batch: PositiveInt
-    """Real images in a batch (8: Tov et al. 2021, appendix A)."""
+    """Number of unprotected images in a batch (8: Tov et al. 2021, appendix A)."""
     offsets_from: NonNegativeInt
-    """The step from which the first offset is trained (20000: appendix A); before it all layers have one code."""
+    """The step at which the first offset starts to be trained (20000: appendix A). Before it, all layers share one
+    latent code."""
     offsets_every: PositiveInt
-    """Steps between the starts of two offsets (2000: appendix A)."""
+    """Number of steps between the starts of two offsets (2000: appendix A)."""
     weights: InversionWeights
-    """lambda of each loss."""
+    """The weight of each loss."""
     code_discriminator: CodeDiscriminatorSettings
-    """Trained if ``weights.adversarial`` is not 0."""
+    """The discriminator of latent codes, which is trained if ``weights.adversarial`` is not 0."""
     pairs: PairSettings | None = None
-    """What the kind ``mobile`` learns from; null for the other kinds, as the next."""
+    """The generated images from which the kind ``mobile`` learns; null for the other kinds."""
     refinement: RefinementSettings | None = None
-    """What follows the encoder."""
+    """The optimization that follows the encoder of the kind ``mobile``; null for the other kinds."""
     samples_every: PositiveInt = 5000
-    """Steps between sample images."""
+    """Number of steps between two sheets of sample images."""
     small_scale: InversionSmallScale = InversionSmallScale()
-    """What small scales change."""
+    """How the encoder differs from the paper at a small scale."""
     floor_identity: Annotated[float, Field(ge=-1, le=1)] = 0.5
-    """Smallest mean cosine of identity vectors of faces and their reconstructions; below it the run stops."""
+    """Smallest mean cosine between the identity embeddings of faces and of their reconstructions. A training that stays
+    below it fails."""
     floor_psnr: NonNegativeFloat = 18.0
-    """Smallest mean PSNR of the reconstructions in dB; below it the run stops."""
+    """Smallest mean PSNR of the reconstructions in dB. A training that stays below it fails."""
 
     @property
     def loss_weights(self) -> SimpleNamespace:

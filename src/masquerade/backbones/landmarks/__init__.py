@@ -15,16 +15,16 @@ class LandmarksSettings(OwnPublished, RisingUpdates):
     """The network, its training and its floor."""
 
     input_size: Annotated[int, Field(ge=32)]
-    """Side in pixels of the network's input; the network resizes images to it (64: Feng et al. 2018)."""
+    """Side in pixels of the network's input, to which it resizes images (64: Feng et al. 2018)."""
     widths: Annotated[list[PositiveInt], Field(min_length=1, max_length=7)]
-    """Channels of the convolutions; each halves the image (32, 64, 128, 256, 512: CNN-6)."""
+    """Number of channels of each convolution; every convolution halves the image (32, 64, 128, 256, 512: CNN-6)."""
     hidden: PositiveInt
-    """Units of the hidden layer (1024: CNN-6)."""
+    """Number of units of the hidden layer (1024: CNN-6)."""
     wing_width: PositiveFloat
     """w of the Wing loss in pixels of the input: below w the loss is logarithmic (10: Feng et al. 2018)."""
     wing_epsilon: PositiveFloat
     """epsilon of the Wing loss in pixels: the curvature of the logarithm (2: Feng et al. 2018)."""
     floor_share: Share = 0.95
-    """Smallest share of faces with a normalized mean error below 8 %; with fewer the run stops."""
+    """Smallest share of faces whose normalized mean error must be below 8 %. A training that stays below it fails."""
     small_scale: KernelSmallScale = KernelSmallScale()
-    """What small scales change."""
+    """How the training differs from the paper at a small scale."""

@@ -12,10 +12,11 @@ from masquerade.training.settings import KernelSmallScale, Published, RisingUpda
 
 
 class ParsingSmallScale(KernelSmallScale):
-    """What small scales change."""
+    """How the training of the face parser differs at a small scale."""
 
     balance: Share = 0.0
-    """Weight of a class = (its share of the pixels) ** -balance, mean 1 over pixels (0: the published code)."""
+    """Exponent b of the class weights: a class with the share s of the pixels has the weight s ** -b, scaled to mean 1
+    over the pixels (0: the published code, which weights all classes equally)."""
 
 
 class ParsingSettings(Published, RisingUpdates):
@@ -29,20 +30,23 @@ class ParsingSettings(Published, RisingUpdates):
     }
 
     input_size: Annotated[int, Field(ge=32)]
-    """Side in pixels of the network's input; the network resizes images to it (512: the published code)."""
+    """Side in pixels of the network's input, to which it resizes images (512: the published code)."""
     width: Channels
-    """Channels of the stem; all others are multiples of it (64: ResNet-18, the published weights)."""
+    """Number of channels of the stem; all other numbers of channels are multiples of it (64: ResNet-18, the published
+    weights)."""
     stride: Literal[2, 4, 8]
-    """Pixels of the input per position of the finest features (8: the published weights)."""
+    """Number of pixels of the input for each position of the finest features (8: the published weights)."""
     auxiliary: NonNegativeFloat
-    """Weight of the losses at 1/8 and 1/16 of the context path (1: Yu et al. 2018, Eq. 2); 0: not trained."""
+    """Weight of the losses at 1/8 and 1/16 of the context path (1: Yu et al. 2018, Eq. 2); at 0 these outputs are not
+    trained."""
     ohem_probability: Annotated[float, Field(gt=0, le=1)]
-    """A pixel is hard below this probability of its true class (0.7: the published code); 1: all pixels count."""
+    """Online hard example mining: a pixel counts as hard if its true class has less than this probability (0.7: the
+    published code). At 1 all pixels count."""
     ohem_share: Share
     """At least this share of the pixels counts as hard (0.0625: the published code)."""
     small_scale: ParsingSmallScale = ParsingSmallScale()
-    """What small scales change."""
+    """How the training differs at a small scale."""
     floor_miou: Share = 0.5
-    """Smallest mean intersection over union of the classes that occur; below it the run stops."""
+    """Smallest mean intersection over union of the classes that occur. A training that stays below it fails."""
     floor_accuracy: Share = 0.9
-    """Smallest share of pixels with the right label; below it the run stops."""
+    """Smallest share of pixels with the right label. A training that stays below it fails."""

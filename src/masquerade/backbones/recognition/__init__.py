@@ -18,30 +18,36 @@ class RecognitionSettings(RisingUpdates):
         "weight_decay": "0.0005: Deng et al. 2019, section 3.1",
     }
     input_size: Annotated[int, Field(ge=32)]
-    """Side in pixels of the network's input; the network resizes images to it."""
+    """Side in pixels of the network's input, to which it resizes images."""
     identities: tuple[Share, Share]
-    """Part of the people of its group, in the order of a hash of their names: [0, 0.5] is the first half."""
+    """The part of the people of its group from whom the network learns, as two ends of an interval in the order of a
+    hash of their names: [0, 0.5] is the first half, [0, 1] are all."""
     scale: PositiveFloat
-    """s of ArcFace (64: Deng et al. 2019, section 3.1)."""
+    """The scale s of ArcFace's logits (64: Deng et al. 2019, section 3.1). It has nothing to do with the scale of a
+    build."""
     margin: Annotated[float, Field(ge=0, le=1.5)]
-    """m of ArcFace in radians (0.5: Deng et al. 2019, section 3.1)."""
+    """The additive angular margin m of ArcFace in radians (0.5: Deng et al. 2019, section 3.1)."""
     floor_auc: Share = 0.98
-    """The area under the ROC curve on unseen identities below which the run stops."""
+    """Smallest area under the ROC curve on people that the network has not seen. A training that stays below it
+    fails."""
     floor_tar: Share = 0.9
-    """The true-accept rate at a false-accept rate of 1 % on unseen identities below which the run stops."""
+    """Smallest true-accept rate at a false-accept rate of 1 %, on people that the network has not seen. A training that
+    stays below it fails."""
     small_scale: KernelSmallScale = KernelSmallScale()
-    """What small scales change."""
+    """How the training differs from the paper at a small scale."""
 
 
 class PhotographSettings(Settings):
-    """A training for photographs: a trunk with ImageNet's weights, on faces whose surroundings are exchanged."""
+    """A training for photographs: a network with ImageNet weights learns from faces whose surroundings are
+    exchanged.
+    """
 
     frozen: Annotated[int, Field(ge=0, le=18)]
-    """The first blocks that keep ImageNet's weights: of 18 of MobileNetV2, of 17 of EfficientNet-Lite0."""
+    """Number of first blocks that keep their ImageNet weights, of 18 in MobileNetV2 and of 17 in EfficientNet-Lite0."""
     exchanged: Share
-    """Share of the images whose hair, clothes and background come from another person."""
+    """Share of the images whose hair, clothes and background are replaced by those of another person."""
     erased: Share
-    """Share of the images whose hair, clothes and background are one color with noise."""
+    """Share of the images whose hair, clothes and background are replaced by one color with noise."""
 
 
 SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave none
@@ -55,10 +61,10 @@ class IdentitySettings(Published):
     }
 
     widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
-    """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
+    """Number of channels of the stem and of the four stages (64, 64, 128, 256, 512: IR-SE-50)."""
     units: Annotated[list[int], Field(min_length=4, max_length=4)]
-    """Blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
+    """Number of blocks of the four stages (3, 4, 14, 3: IR-SE-50)."""
     photographs: PhotographSettings | None = None
-    """The training for photographs, whose network has no widths and units; null: IR-SE."""
+    """The training for photographs, whose network has no ``widths`` and ``units``; null for IR-SE."""
     recognition: RecognitionSettings
-    """Its training identities, its training, and its floors."""
+    """The people from whom the network learns, its training, and the accuracy that it must reach."""

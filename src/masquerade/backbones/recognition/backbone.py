@@ -79,11 +79,11 @@ class InceptionRecognizer(RecognizerBackbone):
         width: PositiveFloat
         """Factor of every number of channels (1: FaceNet's public models)."""
         repeats: tuple[int, int, int]
-        """Blocks of each kind (5, 10, 5: FaceNet's public models)."""
+        """Number of blocks of each of the three kinds (5, 10, 5: FaceNet's public models)."""
         photographs: PhotographSettings | None = None
-        """The training for photographs, whose network has no width and repeats; null: Inception-ResNet."""
+        """The training for photographs, whose network has no ``width`` and ``repeats``; null for Inception-ResNet."""
         recognition: RecognitionSettings
-        """Its training identities, its training, and its floors."""
+        """The people from whom the network learns, its training, and the accuracy that it must reach."""
 
         @field_validator("recognition")
         @classmethod

@@ -15,30 +15,36 @@ class TextSettings(Settings):
     """The text transformer and its vocabulary."""
 
     vocabulary: Literal["clip", "captions"]
-    """clip: the 49,408 byte pairs of CLIP; captions: the words of the training captions, saved in the checkpoint."""
+    """The vocabulary: clip is CLIP's 49,408 byte pairs, and captions are the words of the training captions, which the
+    checkpoint holds."""
     context: Annotated[int, Field(ge=4)]
-    """Tokens of a sentence with start and end; longer sentences are cut (77: CLIP's code)."""
+    """Number of tokens of a sentence, including start and end; longer sentences are cut (77: CLIP's code)."""
     width: PositiveInt
-    """Channels (512: Radford et al. 2021, Table 20, ViT-B/16)."""
+    """Number of channels (512: Radford et al. 2021, Table 20, ViT-B/16)."""
     layers: PositiveInt
-    """Transformer blocks (12: Radford et al. 2021, Table 20)."""
+    """Number of transformer blocks (12: Radford et al. 2021, Table 20)."""
     heads: PositiveInt
-    """Attention heads; their number divides the width (8: Radford et al. 2021, Table 20)."""
+    """Number of attention heads, which divides the width (8: Radford et al. 2021, Table 20)."""
 
 
 class SemanticsSmallScale(KernelSmallScale):
-    """What small scales change, which train on few images in few steps. Muon trains matrices too."""
+    """How the text-image model differs from CLIP at a small scale, which has few images and few steps. Muon trains
+    matrices as well.
+    """
 
     stem: list[PositiveInt] = []
-    """Channels of the convolutions of stride 2 that embed a patch (Xiao et al. 2021); []: CLIP's single one."""
+    """Number of channels of each convolution of stride 2 that embeds a patch (Xiao et al. 2021); an empty list uses
+    CLIP's single convolution."""
     per_person: NonNegativeInt = 0
-    """Images of each person in a batch, so that captions in it differ little (0: no such rule, as in CLIP)."""
+    """Number of images of each person in a batch, so that the captions in a batch differ little; 0 mixes people at
+    random, as CLIP does."""
     position_std: PositiveFloat = 0.036
     """Initial standard deviation of the position embeddings (0.036: width^-0.5, OpenAI's CLIP code)."""
     attention_gain: PositiveFloat = 1.0
     """Initial factor of the query and key weights of the image transformer (1: as in open_clip)."""
     word_weight: NonNegativeFloat = 0.0
-    """Weight of the losses on single words; the contrastive loss has weight 1 (0: none, as in CLIP)."""
+    """Weight of additional losses on single words of the captions, relative to the contrastive loss, which has weight
+    1; 0 leaves them out, as CLIP does."""
 
 
 class SemanticsSettings(Published, RisingUpdates):
@@ -52,34 +58,40 @@ class SemanticsSettings(Published, RisingUpdates):
     }
 
     image_size: Annotated[int, Field(ge=16)]
-    """Side in pixels of the network's input; the network resizes images to it (224: Radford et al. 2021)."""
+    """Side in pixels of the network's input, to which it resizes images (224: Radford et al. 2021)."""
     patch: PositiveInt
-    """Side of a patch in pixels; it divides the image size (16: FaRL)."""
+    """Side in pixels of a patch, which divides the image size (16: FaRL)."""
     width: PositiveInt
-    """Channels of the image transformer (768: Radford et al. 2021, Table 20)."""
+    """Number of channels of the image transformer (768: Radford et al. 2021, Table 20)."""
     layers: PositiveInt
-    """Blocks of the image transformer (12: Radford et al. 2021, Table 20)."""
+    """Number of blocks of the image transformer (12: Radford et al. 2021, Table 20)."""
     heads: PositiveInt
-    """Attention heads of the image transformer; they divide its width (12: Radford et al. 2021, Table 20)."""
+    """Number of attention heads of the image transformer, which divides its width (12: Radford et al. 2021, Table
+    20)."""
     embedding: PositiveInt
     """Length of the features of images and sentences (512: Radford et al. 2021, Table 20)."""
     activation: Literal["quick_gelu", "gelu"]
-    """quick_gelu: x sigmoid(1.702 x), in OpenAI's and FaRL's weights; gelu: in OpenCLIP's. No file states it."""
+    """The activation function: quick_gelu is x sigmoid(1.702 x), in OpenAI's and FaRL's weights, and gelu is that of
+    OpenCLIP's weights. No weight file states which one it needs."""
     text: TextSettings
     """The text transformer."""
     warmup: NonNegativeInt
-    """Steps over which the learning rate rises (2,000: Radford et al. 2021, Table 18)."""
+    """Number of steps over which the learning rate rises (2,000: Radford et al. 2021, Table 18)."""
     betas: Betas
     """beta 1 and beta 2 of AdamW (0.9, 0.98: Radford et al. 2021, Table 18)."""
     epsilon: PositiveFloat
     """epsilon of AdamW (1e-6: Radford et al. 2021, Table 18)."""
     temperature: PositiveFloat
-    """Initial temperature of the loss; it is trained, and at least 0.01 (0.07: Radford et al. 2021, 2.5)."""
+    """Initial temperature of the contrastive loss. It is trained, and stays at 0.01 or more (0.07: Radford et al. 2021,
+    2.5)."""
     small_scale: SemanticsSmallScale = SemanticsSmallScale()
-    """What small scales change."""
+    """How the model differs from CLIP at a small scale."""
     floor_zero_shot: Share = 0.8
-    """Smallest mean balanced accuracy of attributes predicted with sentences; below it the run stops; 0: no floor."""
+    """Smallest balanced accuracy, averaged over the attributes, of attributes that are predicted with sentences. A
+    training that stays below it fails; at 0 there is no such condition."""
     floor_retrieval: Share = 0.5
-    """Smallest share of images whose caption is among the nearest five; below it the run stops; 0: no floor."""
+    """Smallest share of images whose caption is among the five nearest ones. A training that stays below it fails; at 0
+    there is no such condition."""
     floor_neighbor: Share = 0.0
-    """Smallest mean balanced accuracy of attributes taken from the nearest other person; 0: no floor."""
+    """Smallest balanced accuracy, averaged over the attributes, of attributes that are taken from the nearest other
+    person. A training that stays below it fails; at 0 there is no such condition."""

@@ -15,15 +15,16 @@ class GeneratedParams(Settings):
     """The parameters of a dataset of generated people."""
 
     head: str
-    """Our head for 256 pixels: ``weights:<name>``, or a weight file or checkpoint; '' = averages of 1024 pixels."""
+    """Our output head for 256 pixels, as ``weights:<name>``, or a weight file or checkpoint. An empty text averages the
+    published output of 1024 pixels instead, which takes twice the time."""
     parser: str
-    """The face parser that finds hair and glasses: ``weights:<name>``, or a weight file or checkpoint."""
+    """The face parser that finds hair and glasses, as ``weights:<name>``, or a weight file or checkpoint."""
     identities: Identities
-    """People in each split, count."""
+    """Number of people in each split."""
     pictures_per_identity: SplitCounts
-    """Images of each person of a split, count."""
+    """Number of images of each person of a split."""
     psi: Annotated[float, Field(gt=0, le=1)]
-    """Truncation of all codes. Our choice."""
+    """Truncation psi of all latent codes. Our choice."""
 
 
 def find_weights(weights: str) -> Path:

@@ -32,9 +32,9 @@ class RenderedParams(Settings):
     """The parameters of both rendered datasets."""
 
     identities: Identities
-    """People in each split."""
+    """Number of people in each split."""
     supersampling: int
-    """Samples along each side of a pixel; the time to draw grows with the square of it."""
+    """Number of samples along each side of a pixel. The time to render an image grows with the square of it."""
 
 
 Job = tuple[str, str, int, int, int, Conditions, int, int]
