@@ -166,7 +166,7 @@ def _describe_kind(schema: Any, node: Any) -> str:
     if entries is not None:
         return f"mapping to {_describe_kind(schema, entries)}"
     limits = [f"{sign} {node[end]:g}" for end, sign in ENDS.items() if end in node]
-    kind = node.get("type", "any value")
+    kind: str = node.get("type", "any value")
     return " ".join([WORDS.get(kind, kind), ", ".join(limits)]).strip()
 
 
