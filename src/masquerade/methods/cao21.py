@@ -144,11 +144,12 @@ class Cao21(Method):
 
     class Params(DisentanglementSettings):
         combined: Annotated[int, Field(ge=2)]
-        """k: training identities whose mean is a reference identity (10: section 5.1)."""
+        """k, the number of training people whose mean embedding is one reference identity (10: section 5.1)."""
 
     class Variant(Settings):
         level: Annotated[int, Field(ge=0, le=9)] | Literal["random"]
-        """d, the privacy level (0 to 9: section 5.1); ``random``: another for each face, which has no recovery."""
+        """The privacy level d (0 to 9: section 5.1), or ``random`` for another level for each face, which cannot be
+        recovered."""
 
     params: Params
     variant: Variant

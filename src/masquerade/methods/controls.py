@@ -83,7 +83,7 @@ class RandomGenerated(Method):
 
     class Params(Settings):
         psi: Annotated[float, Field(gt=0, le=1)]
-        """Truncation (0.7, as the fakes of Barattin et al. 2023, published code)."""
+        """Truncation psi of the generated faces (0.7, as the fakes of Barattin et al. 2023, published code)."""
 
     params: Params
 

@@ -27,10 +27,11 @@ class FalcoSmallScale(SmallScale):
     """How FALCO differs from the paper at small scales (docs/falco.md)."""
 
     fake_weight: NonNegativeFloat = 0.0
-    """Weight of the mean squared distance between the free codes and the fake's, in the P_N space of the fakes; 0: left
-    out. It keeps the codes where the generator draws well."""
+    """Weight of the mean squared distance between the optimized latent codes and that of the fake, in the P_N space of
+    the fakes; 0 leaves it out. It keeps the latent codes where the generator gives good images."""
     batch: NonNegativeInt = 0
-    """Images that are optimized together; 0: as many as the memory of the GPU holds (`compute.deterministic`)."""
+    """Number of images that are optimized together; 0 takes as many as the memory of the GPU holds
+    (`compute.deterministic`)."""
 
 
 class Falco(Method):
@@ -49,29 +50,34 @@ class Falco(Method):
 
     class Params(Settings):
         first_layer: Annotated[int, Field(ge=0, le=17)]
-        """The first style layer that is optimized, of 18 (3: section 3.2); smaller generators: docs/falco.md."""
+        """The first of the style layers that are optimized, of 18 (3: section 3.2); docs/falco.md says which one it is
+        in a smaller generator."""
         last_layer: Annotated[int, Field(ge=0, le=17)]
-        """The last one, of 18 (7: section 3.2). The layers before and after are those of the inversion."""
+        """The last of the style layers that are optimized, of 18 (7: section 3.2). The layers before and after keep the
+        latent codes of the inversion."""
         steps: PositiveInt
-        """Updates of a code (50: published code)."""
+        """Number of updates of a latent code (50: published code)."""
         learning_rate: PositiveFloat
         """Learning rate of Adam (0.01: published code)."""
         tokens: Literal["patches", "all"]
-        """Tokens of Eq. 3: the text-image model's patches (section 3.3), or the class token too (published code)."""
+        """The tokens of the text-image model that Eq. 3 compares: its patches (section 3.3), or its class token as well
+        (published code)."""
         small_scale: FalcoSmallScale = FalcoSmallScale()
-        """How small scales differ from the paper."""
+        """How FALCO differs from the paper at a small scale."""
         arithmetic: Arithmetic | None = None
-        """How the optimization computes (`training.settings`). The results are drawn in 32 bits."""
+        """How the optimization computes (`training.settings`). The final images are always generated in 32 bits."""
 
     class Variant(Settings):
         margin: Annotated[float, Field(ge=-1, le=1)]
-        """m: the target cosine of identity vectors (0 and 0.9: section 4.3)."""
+        """m, the cosine of the identity embeddings of the original and of the anonymized face that the optimization
+        aims at (0 and 0.9: section 4.3)."""
         identity: NonNegativeFloat
-        """lambda_id, weight of Eq. 2 (10: published code)."""
+        """lambda_id, the weight of the identity loss, Eq. 2 (10: published code)."""
         attributes: NonNegativeFloat
-        """lambda_att, weight of Eq. 3 (0.1: published code)."""
+        """lambda_att, the weight of the attribute loss, Eq. 3 (0.1: published code)."""
         start: Literal["nearest", "random"]
-        """The fake from which the optimized layers start: the nearest one (section 3.2), or a random one."""
+        """The fake whose latent codes the optimized layers start from: the nearest one (section 3.2), or a random
+        one."""
 
     params: Params
     variant: Variant

@@ -47,18 +47,20 @@ class Fawkes(Method):
 
     class Params(Settings):
         size: Annotated[int, Field(ge=16)]
-        """Side in pixels at which the change is searched; the change is enlarged to the image (112: published)."""
+        """Side in pixels at which the change is searched; it is then enlarged to the size of the image (112:
+        published)."""
         batch: PositiveInt
-        """Images whose changes are searched side by side. A smaller batch is filled up with its last image, because
-        the search magnifies rounding, which depends on the size of the batch."""
+        """Number of images whose changes are searched together. A smaller batch is filled up with its last image,
+        because the search magnifies rounding differences, which depend on the batch size."""
 
     class Variant(Settings):
         threshold: Annotated[float, Field(gt=0, lt=1)]
-        """Largest structural dissimilarity, (1 - SSIM) / 2 (0.004, 0.012, 0.017: modes low, mid, high)."""
+        """Largest structural dissimilarity, (1 - SSIM) / 2, of the changed image (0.004, 0.012, 0.017: modes low, mid,
+        high)."""
         steps: PositiveInt
-        """Updates of the change (40, 75, 150)."""
+        """Number of updates of the change (40, 75, 150: modes low, mid, high)."""
         rate: PositiveFloat
-        """Learning rate of Adadelta (25, 20, 15)."""
+        """Learning rate of Adadelta (25, 20, 15: modes low, mid, high)."""
 
     params: Params
     variant: Variant

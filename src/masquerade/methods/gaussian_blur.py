@@ -29,12 +29,14 @@ class GaussianBlur(Method):
 
     class Variant(Settings):
         kind: Literal["resample", "gaussian"]
-        """resample: down and up again (IdentityDP, section V.E); gaussian: a Gaussian filter."""
+        """How the image is blurred: resample reduces and enlarges it again (IdentityDP, section V.E); gaussian applies
+        a Gaussian filter."""
         size: PositiveFloat
-        """In pixels of a 256-pixel image. resample: side of the block that becomes one sample (7, 19: IdentityDP,
-        Table I; 8, 16: Figure 7). gaussian: standard deviation of the filter (8: cao21, Figure 1)."""
+        """Strength in pixels of a 256-pixel image: for resample, the side of the block that becomes one sample (7, 19:
+        IdentityDP, Table I; 8, 16: Figure 7); for gaussian, the standard deviation of the filter (8: cao21, Figure
+        1)."""
         where: _region.Area
-        """The area to hide: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
+        """The area that is hidden: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
 
     variant: Variant
 

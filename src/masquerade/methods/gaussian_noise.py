@@ -24,10 +24,10 @@ class GaussianNoise(Method):
 
     class Variant(Settings):
         sigma: PositiveFloat
-        """Standard deviation in steps of 8-bit RGB (9 and 49: IdentityDP, Table I; 9 and 18: Figure 7;
-        15: cao21, Figure 1)."""
+        """Standard deviation of the noise in gray levels of 8-bit RGB (9 and 49: IdentityDP, Table I; 9 and 18: Figure
+        7; 15: cao21, Figure 1)."""
         where: _region.Area
-        """The area to hide: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
+        """The area that is hidden: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
 
     variant: Variant
 

@@ -35,11 +35,14 @@ class IdentityDP(Method):
 
     class Variant(Settings):
         epsilon: PositiveFloat
-        """Privacy budget of one released image (6 and 0.57: section V.D; swept from 1.1 to 800 in Figures 4-6)."""
+        """The privacy budget epsilon of one released image (6 and 0.57: section V.D; from 1.1 to 800 in Figures 4-6).
+        Smaller values add more noise."""
         sensitivity: _privacy.Sensitivity
-        """``measured``: the largest L1 distance in the set that is anonymized (section V.D); ``bound``: 2 sqrt(512)."""
+        """The sensitivity of the Laplace mechanism: ``measured`` takes the largest L1 distance in the set that is
+        anonymized (section V.D), and ``bound`` takes 2 sqrt(512), which holds for every face."""
         sampler: _privacy.Sampler
-        """``seeded``: repeatable, no guarantee; ``opendp``: vetted noise for real photographs, not repeatable."""
+        """The source of the noise: ``seeded`` is repeatable and gives no guarantee; ``opendp`` is a vetted
+        implementation for real photographs and is not repeatable."""
 
     params: DisentanglementSettings
     variant: Variant

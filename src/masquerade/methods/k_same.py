@@ -31,12 +31,12 @@ class KSame(Method):
 
     class Params(Settings):
         distance_size: Annotated[int, Field(ge=4)]
-        """Side in pixels to which images are averaged before they are compared (Newton et al. compare small,
-        aligned images; our choice of 32). Must divide the image's side."""
+        """Side in pixels to which images are averaged before they are compared. It must divide the side of the images
+        (32: our choice; Newton et al. compare small, aligned images)."""
 
     class Variant(Settings):
         k: Annotated[int, Field(ge=2)]
-        """People in an average (k of Newton et al. 2005; the value is our choice)."""
+        """k, the number of people in an average (Newton et al. 2005; the value is our choice)."""
 
     params: Params
     variant: Variant

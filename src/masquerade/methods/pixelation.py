@@ -29,12 +29,13 @@ class Pixelation(Method):
 
     class Variant(Settings):
         clusters: Literal["slic", "grid"]
-        """slic: near in place and color (IdentityDP, section V.E); grid: squares."""
+        """How pixels are grouped: slic forms clusters that are near in place and color (IdentityDP, section V.E); grid
+        forms squares."""
         size: PositiveFloat
-        """Side of a cluster in pixels of a 256-pixel image (8, 16: IdentityDP, Table I; 4, 8: Figure 7;
-        8: cao21, Figure 1)."""
+        """Side of a cluster in pixels of a 256-pixel image (8, 16: IdentityDP, Table I; 4, 8: Figure 7; 8: cao21,
+        Figure 1)."""
         where: _region.Area
-        """The area to hide: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
+        """The area that is hidden: the face region (IdentityDP, section V.E) or the whole image (cao21, Figure 1)."""
 
     variant: Variant
 

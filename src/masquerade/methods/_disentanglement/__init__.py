@@ -24,11 +24,13 @@ class DiscriminatorSettings(Settings):
     """The discriminator of pixels."""
 
     width: Width
-    """Channels after its first convolution; each of the next doubles them, up to 8 times (64: SPADE, appendix A)."""
+    """Number of channels after the first convolution; each of the next ones doubles it, up to 8 times (64: SPADE,
+    appendix A)."""
     depth: Annotated[int, Field(ge=2)]
-    """Convolutions before the last one, which gives the scores (4: SPADE, appendix A)."""
+    """Number of convolutions before the last one, which gives the scores (4: SPADE, appendix A)."""
     scales: PositiveInt
-    """Discriminators; each takes images half the size of the one before (3: FaceShifter; identitydp IV.D: none)."""
+    """Number of discriminators; each takes images of half the size of the one before (3: FaceShifter; identitydp IV.D
+    gives none)."""
 
 
 class LossWeights(Settings):
@@ -37,34 +39,38 @@ class LossWeights(Settings):
     adversarial: Weight
     """Weight of L_adv (1: identitydp, Eq. 18 has no factor; 0.1: cao21, section 5.1)."""
     attributes: Weight
-    """lambda_att (10: identitydp, section V.C)."""
+    """lambda_att, the weight of L_att (10: identitydp, section V.C)."""
     identity: Weight
-    """lambda_id (5: identitydp, section V.C)."""
+    """lambda_id, the weight of L_id (5: identitydp, section V.C)."""
     reconstruction: Weight
-    """lambda_rec (10: identitydp, section V.C)."""
+    """lambda_rec, the weight of L_rec (10: identitydp, section V.C)."""
 
 
 class StageOneSmallScale(SmallScale):
     """How Stage I differs from the papers at small scales (docs/identitydp.md)."""
 
     kernel_rate: NonNegativeFloat = 0.0
-    """Largest learning rate of Muon, for the generator's kernels; 0: Adam for these too."""
+    """Largest learning rate of the optimizer Muon, which then trains the kernels of the generator; at 0 Adam trains
+    them too."""
     cooldown: Share = 0.0
-    """Share of the steps, at the end, over which the generator's learning rates fall to a fiftieth; 0: they stay. The
-    same share of the steps of the refinement."""
+    """Share of the steps, at the end of the training and again of its refinement, over which the generator's learning
+    rates fall to one fiftieth; at 0 they stay constant."""
     noised: Share = 0.0
-    """Share of a batch whose identity vector is another person's, moved towards a random direction. With ``same_pairs``
-    at most 1."""
+    """Share of a batch whose identity embedding is that of another person, moved towards a random direction, because
+    anonymization gives embeddings that no real face has. Together with ``same_pairs`` it is at most 1."""
     span: Annotated[int, Field(ge=0, le=512)] = 0
-    """Dimensions that the generator takes of an identity vector: those with the most energy in the vectors of the
-    training's people. 0: the whole vector. An encoder of few people fills few of its 512 dimensions."""
+    """Number of dimensions of the identity embedding that the generator receives: those with the most energy in the
+    embeddings of the training people; 0 passes the whole embedding. An encoder that was trained on few people uses few
+    of its 512 dimensions."""
     refinement_steps: NonNegativeInt = 0
-    """Updates after the others, against a discriminator of features in the place of that of pixels."""
+    """Number of further updates at the end, in which a discriminator of features replaces that of pixels."""
     refinement_size: Annotated[int, Field(ge=32, multiple_of=32)] = 128
-    """Side in pixels at which EfficientNet-Lite1 sees the images of the refinement (Sauer et al. 2021)."""
+    """Side in pixels at which EfficientNet-Lite1, whose features that discriminator takes, sees the images (Sauer et
+    al. 2021)."""
     latent_hidden: NonNegativeInt = 0
-    """Hidden units of a mapping between the codes of the frozen inversion and of the frozen generator, which then
-    replaces both networks of the paper: at least two for each number of a style; 0: the networks of the paper."""
+    """Number of hidden units of a network that maps latent codes of the frozen inversion to latent codes of the frozen
+    generator, and that then replaces both networks of the paper. It is at least twice the length of a style; 0 trains
+    the networks of the paper."""
 
 
 class DisentanglementSettings(Updates, Computed):
@@ -77,24 +83,27 @@ class DisentanglementSettings(Updates, Computed):
     }
 
     encoder_widths: Annotated[list[Width], Field(min_length=2)]
-    """Channels after each halving of the attribute encoder. There is one attribute map more than entries, and images
-    have 2 ** (entries + 1) pixels (7 entries, n = 8, 256 pixels: identitydp, Figure 3 and section V.C)."""
+    """Number of channels after each halving of the attribute encoder. There is one attribute map more than entries, and
+    images have 2 ** (entries + 1) pixels a side (7 entries, n = 8, 256 pixels: identitydp, Figure 3 and section
+    V.C)."""
     generator_widths: Annotated[list[Width], Field(min_length=3)]
-    """Input channels of the n AAD residual blocks, coarsest first (identitydp, Figure 3)."""
+    """Number of input channels of each of the n AAD residual blocks, the coarsest first (identitydp, Figure 3)."""
     discriminator: DiscriminatorSettings
     """The discriminator of pixels (identitydp, Eq. 14)."""
     losses: LossWeights
     """The weights of Eq. 18."""
     same_pairs: Share
-    """Share of a batch whose identity and attributes come from one image (identitydp IV.D gives no number)."""
+    """Share of a batch in which identity and attributes come from the same image, which the network then has to
+    reconstruct (identitydp IV.D gives no number)."""
     betas: Betas
-    """Betas of Adam (0, 0.999: identitydp, section V.C)."""
+    """The two decay rates of Adam (0, 0.999: identitydp, section V.C)."""
     ema: Decay
-    """Decay of the average of the weights, which is saved; 0: the last weights, as in the paper."""
+    """Decay per update of the moving average of the weights, which is what the checkpoint holds; at 0 it holds the last
+    weights, as in the paper."""
     samples_every: PositiveInt = 5000
-    """Updates between two sample images."""
+    """Number of updates between two sample images."""
     small_scale: StageOneSmallScale = StageOneSmallScale()
-    """How small scales differ from the papers."""
+    """How the training differs from the papers at a small scale."""
 
     @model_validator(mode="after")
     def _check_shares(self) -> Self:

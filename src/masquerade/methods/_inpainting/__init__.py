@@ -24,22 +24,23 @@ class FurtherLosses(SmallScale):
     """The weights of losses that none of the papers has (ours)."""
 
     reconstruction: Weight = 0.0
-    """Weight of the mean absolute error of the drawn region (0: none of the papers has it; ours: docs/inpainting.md).
-    The face does not reach the network, so the error teaches what the surroundings predict."""
+    """Weight of the mean absolute error of the generated region (0: all papers; ours: docs/inpainting.md). The face
+    does not reach the network, so this error teaches what can be predicted from the surroundings."""
     edges: Weight = 0.0
-    """Weight of the same error of differences between neighboring pixels (0: none of the papers has it; ours)."""
+    """Weight of the same error of the differences between neighboring pixels (0: all papers; ours)."""
     texture: Weight = 0.0
-    """Weight of the same error of local sharpness, `sharpening.texture` (0: none of the papers has it; ours)."""
+    """Weight of the same error of local sharpness, as in `sharpening.texture` of the generator (0: all papers;
+    ours)."""
 
 
 class InpaintingSmallScale(SmallScale):
-    """How the training differs from the published one at a small scale: docs/inpainting.md."""
+    """How the training differs from the published one at a small scale (docs/inpainting.md)."""
 
     losses: FurtherLosses = FurtherLosses()
     """The weights of further losses."""
     critic_from: NonNegativeInt = 0
-    """Updates of the generator without the critic and without the adversarial loss, before those with both (ours:
-    docs/inpainting.md; 0: all published codes)."""
+    """Number of first updates of the generator that use neither the critic nor the adversarial loss (0: all published
+    codes; ours: docs/inpainting.md)."""
 
 
 class LatentSettings(RefinementSettings):
@@ -49,13 +50,15 @@ class LatentSettings(RefinementSettings):
     """
 
     share: Share
-    """Share of the way from the generator's mean style to a random one; beyond 0.8 it also draws odd faces."""
+    """Share of the way from the generator's mean style to a random one, at which the optimization starts. Above 0.8 the
+    generator also gives odd faces."""
     points: Weight
-    """Weight of the mean squared distance, in sides of the image, of the landmarks that the method is given."""
+    """Weight of the mean squared distance, in sides of the image, between the landmarks of the generated face and those
+    that the method is given."""
 
 
 class InpaintingSettings(AdversarialUpdates):
-    """The knobs of the training."""
+    """The parameters of the training."""
 
     sources = {
         "steps": "of the generator",
@@ -67,9 +70,10 @@ class InpaintingSettings(AdversarialUpdates):
     losses: LossSettings
     """The weights of the losses."""
     latent: LatentSettings | None = None
-    """Drawing by the generator of faces, without a training (null: the method's own network)."""
+    """The frozen generator of faces that replaces a training (ours: docs/inpainting.md); null trains the method's own
+    network."""
     small_scale: InpaintingSmallScale = InpaintingSmallScale()
-    """What differs from the published training at a small scale."""
+    """How the training differs from the published one at a small scale."""
 
     @property
     def weights(self) -> SimpleNamespace:

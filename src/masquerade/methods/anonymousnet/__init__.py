@@ -14,53 +14,58 @@ from masquerade.training.settings import AdversarialUpdates, Updates, Weight, Wi
 
 
 class EstimatorSettings(Updates):
-    """Stage I: the classifier of attributes. Ours; it has the form of the backbone ``attribute_classifier``."""
+    """Stage I: the classifier of attributes. It is ours, in the form of the backbone ``attribute_classifier``."""
 
     sources = {
         "learning_rate": "here of Muon; Adam has a share of it",
     }
 
     input_size: Annotated[int, Field(ge=8)]
-    """Side in pixels of its input."""
+    """Side in pixels of the classifier's input."""
     widths: Annotated[list[Width], Field(min_length=1)]
-    """Channels of its stages, which each halve the image and have one convolution."""
+    """Number of channels of each stage, which halves the image and has one convolution."""
 
 
 class GeneratorSettings(Settings):
     """Stage III: the shape of the generator."""
 
     width: Width
-    """Channels before the first halving (64)."""
+    """Number of channels before the first halving (64)."""
     halvings: PositiveInt
-    """Halvings of the image (2)."""
+    """Number of halvings of the image (2)."""
     blocks: PositiveInt
-    """Residual blocks (6)."""
+    """Number of residual blocks (6)."""
 
 
 class CriticSettings(Settings):
     """Stage III: the critic."""
 
     width: Width
-    """Channels after its first halving (64)."""
+    """Number of channels after the first halving (64)."""
     depth: PositiveInt
-    """Halvings of the image (6)."""
+    """Number of halvings of the image (6)."""
     learning_rate: PositiveFloat
-    """Learning rate of its Adam (0.0001)."""
+    """Learning rate of Adam for the critic (0.0001)."""
 
 
 class AnonymousNetSmallScale(SmallScale):
-    """How stage III differs from StarGAN's published code at a small scale: docs/other_methods.md."""
+    """How stage III differs from StarGAN's published code at a small scale (docs/other_methods.md)."""
 
     reach: Annotated[float, Field(ge=0, le=3)] = 0.0
-    """Largest change of the artanh of a color. 0: the network draws the image itself (published)."""
+    """Largest change of the artanh of a color value that the network predicts; at 0 the network predicts the image
+    itself (published)."""
     scaled: bool = False
-    """Whether the label scales and shifts channels. False: it is given as constant channels (published)."""
+    """Whether the attribute label scales and shifts the channels; if false, it is given as constant channels
+    (published)."""
     label_steps: NonNegativeInt = 0
-    """Updates before the first of the generator, in which it learns the labels of real images alone (0)."""
+    """Number of updates of the critic before the first one of the generator, in which it learns the labels of
+    unprotected images alone (0)."""
     critic_kernel_rate: NonNegativeFloat = 0.0
-    """Learning rate of Muon, for the kernels of the critic (0: Adam for these too, as published)."""
+    """Learning rate of the optimizer Muon, which then trains the kernels of the critic (0: Adam trains them too, as
+    published)."""
     penalty_every: PositiveInt = 1
-    """Updates of the critic between two with the gradient penalty, which then counts as often (1)."""
+    """Number of updates of the critic from one with the gradient penalty to the next; the penalty is then multiplied by
+    this number (1)."""
 
 
 class AnonymousNetLosses(Settings):
@@ -71,13 +76,13 @@ class AnonymousNetLosses(Settings):
     gradient_penalty: Weight
     """Weight of the gradient penalty of the critic (10)."""
     classification: Weight
-    """Weight of the cross-entropy of the label of a drawn image (1)."""
+    """Weight of the cross-entropy of the label of a generated image (1)."""
     cycle: Weight
-    """Weight of the mean absolute error after drawing the own label again (10)."""
+    """Weight of the mean absolute error after the image was changed and then changed back to its own label (10)."""
 
 
 class AnonymousNetSettings(AdversarialUpdates):
-    """All knobs of AnonymousNet."""
+    """The parameters of AnonymousNet."""
 
     sources = {
         "steps": "of the generator; 40,000: 200,000 of the critic",
@@ -91,22 +96,22 @@ class AnonymousNetSettings(AdversarialUpdates):
     selected: Annotated[list[str], Field(min_length=1)]
     """The attributes that are chosen anew (Black_Hair, Blond_Hair, Brown_Hair, Male, Young)."""
     estimator: EstimatorSettings
-    """Stage I."""
+    """Stage I, the classifier of attributes."""
     generator: GeneratorSettings
-    """Stage III."""
+    """Stage III, the generator."""
     critic: CriticSettings
-    """Stage III."""
+    """Stage III, the critic."""
     losses: AnonymousNetLosses
     """The weights of the losses."""
     critic_updates: PositiveInt
-    """Updates of the critic before one of the generator (5)."""
+    """Number of updates of the critic before each one of the generator (5)."""
     perturbation: Share
-    """Stage IV: largest magnitude of the universal perturbation, in [-1, 1] (0.063, 8 of 255: ours)."""
+    """Stage IV: largest magnitude of the universal perturbation of an image in [-1, 1] (0.063, 8 of 255: ours)."""
     perturbation_steps: PositiveInt
-    """Stage IV: updates of the perturbation (ours)."""
+    """Stage IV: number of updates of the perturbation (ours)."""
 
     small_scale: AnonymousNetSmallScale = AnonymousNetSmallScale()
-    """What differs from the published code at a small scale."""
+    """How stage III differs from the published code at a small scale."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:

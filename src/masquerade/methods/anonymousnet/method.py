@@ -41,10 +41,11 @@ class AnonymousNet(Method):
 
     class Variant(Settings):
         closeness: Share
-        """t: share of the faces that keep their own attributes; the others get those of a random person of the
-        training. The distribution of the attributes is then at most t from the population's, in total variation."""
+        """t of t-closeness: the share of the faces that keep their own attributes; the others get those of a random
+        person of the training. The distribution of the attributes is then at most t from that of the population, in
+        total variation."""
         perturbation: bool
-        """Whether stage IV is added."""
+        """Whether stage IV is added, which perturbs the image against recognizers."""
 
     params: AnonymousNetSettings
     variant: Variant

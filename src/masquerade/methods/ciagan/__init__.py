@@ -19,7 +19,7 @@ class CriticSettings(Settings):
     """Widths of the critic."""
 
     widths: Annotated[list[Width], Field(min_length=1)]
-    """Channels after each halving (64, 128, 256, 512, 512)."""
+    """Number of channels after each halving (64, 128, 256, 512, 512)."""
     hidden: Width
     """Width of the dense layer before the score (1,024)."""
 
@@ -28,38 +28,40 @@ class CiaganLosses(LossSettings):
     """The weights of the losses."""
 
     identity: Weight
-    """Weight of the distance to the wanted person (1)."""
+    """Weight of the distance between the generated face and the chosen person (1)."""
 
 
 class CiaganSmallScale(InpaintingSmallScale):
-    """How the training differs from the published one at a small scale: docs/inpainting.md."""
+    """How the training differs from the published one at a small scale (docs/inpainting.md)."""
 
     compared_by: Literal["siamese", "identity"] = "siamese"
-    """The network that compares a drawn face with the wanted person: siamese, trained along (the published code), or
-    the frozen encoder ``identity`` (ours: docs/inpainting.md)."""
+    """The network that compares a generated face with the chosen person: siamese is trained together with the generator
+    (the published code), and identity is the frozen identity encoder (ours: docs/inpainting.md)."""
 
 
 class CiaganSettings(InpaintingSettings):
-    """All knobs of CIAGAN."""
+    """The parameters of CIAGAN."""
 
     down: Annotated[list[Width], Field(min_length=2)]
-    """Channels of the generator after each halving, to 4 x 4 pixels (32, 64, 128, 256, 256 at 128 pixels)."""
+    """Number of channels of the generator after each halving, down to 4 x 4 pixels (32, 64, 128, 256, 256 at 128
+    pixels)."""
     up: Annotated[list[Width], Field(min_length=2)]
-    """Channels of the generator after each doubling (256, 128, 64, 32, 16)."""
+    """Number of channels of the generator after each doubling (256, 128, 64, 32, 16)."""
     blocks: NonNegativeInt
-    """Residual blocks at 4 x 4 pixels (4)."""
+    """Number of residual blocks at 4 x 4 pixels (4)."""
     labels: Annotated[int, Field(ge=2)]
-    """People of the training whose identities it can draw (1,200)."""
+    """Number of people of the training whose identities the generator can give (1,200)."""
     identity: Annotated[list[Annotated[int, Field(ge=16)]], Field(min_length=1)]
-    """Widths of the layers that read the label; the last is a multiple of 16 (256 four times, 512 three times)."""
+    """Widths of the layers that read the label of the chosen person; the last is a multiple of 16 (256 four times, 512
+    three times)."""
     critic: CriticSettings
     """The critic."""
     embedding: Annotated[int, Field(ge=2)]
-    """Numbers of an embedding of the siamese network (1,200)."""
+    """Length of an embedding of the siamese network (1,200)."""
     losses: CiaganLosses  # pyright: ignore[reportIncompatibleVariableOverride]
     """The weights of the losses."""
     small_scale: CiaganSmallScale = CiaganSmallScale()  # pyright: ignore[reportIncompatibleVariableOverride]
-    """What differs from the published training at a small scale."""
+    """How the training differs from the published one at a small scale."""
 
     @model_validator(mode="after")
     def _shapes_fit(self) -> Self:

@@ -38,7 +38,8 @@ class CIAGAN(InpaintingMethod):
 
     class Variant(Settings):
         label: Literal["key", "one"]
-        """key: the key of each image chooses the person; one: all faces become the same person."""
+        """How the person is chosen whose identity a face gets: key lets the key of each image choose, and one gives the
+        same person to all faces."""
 
     params: CiaganSettings
     variant: Variant

@@ -13,41 +13,42 @@ from masquerade.training.settings import Weight
 
 
 class CLIP2ProtectSettings(Settings):
-    """The knobs of both stages."""
+    """The parameters of both stages."""
 
     targets: PositiveInt
-    """Target people, drawn from the gallery; each image gets one of them (4: published)."""
+    """Number of target people, sampled from the gallery; each image gets one of them (4: published)."""
     tuning_steps: NonNegativeInt
-    """Updates of the generator of a face (150: published)."""
+    """Number of updates with which the generator is tuned to a face (150: published)."""
     tuning_rate: PositiveFloat
-    """Learning rate of Adam, for these (0.0005: published)."""
+    """Learning rate of Adam for these updates (0.0005: published)."""
     search_steps: PositiveInt
-    """Updates of the code (50: published)."""
+    """Number of updates of the latent code (50: published)."""
     search_rate: PositiveFloat
-    """Learning rate of Adam, for these (0.01: published)."""
+    """Learning rate of Adam for these updates (0.01: published)."""
     first_layer: Annotated[int, Field(ge=0, le=17)]
-    """The first style layer that moves, of 18 (8: published)."""
+    """The first style layer that changes, of 18 (8: published)."""
     adversarial: Weight
     """Weight of the identity loss (0.7: published)."""
     text: Weight
     """Weight of the text loss (0.3: published)."""
     latent: Weight
-    """Weight of the squared distance to the first code (0.01: published)."""
+    """Weight of the squared distance to the initial latent code (0.01: published)."""
     temperature: PositiveFloat
-    """tau of the text loss (0.1: published)."""
+    """The temperature tau of the text loss (0.1: published)."""
     source: str
-    """The text that describes the image before ("face": published)."""
+    """The text that describes the image before the change ("face": published)."""
     templates: Annotated[list[str], Field(min_length=1)]
-    """Sentences, $ stands for a text (79 templates: published)."""
+    """Sentences in which $ stands for a text (79 templates: published)."""
     batch: PositiveInt
-    """Faces that are tuned and searched side by side; a smaller batch is filled up with its last face (1: published
-    code)."""
+    """Number of faces that are tuned and searched together. A smaller batch is filled up with its last face (1:
+    published code)."""
 
 
 class CLIP2ProtectVariant(Settings):
-    """What is searched for."""
+    """The goal of the search."""
 
     goal: Literal["dodge", "impersonate"]
-    """dodge: towards the target and away from the person; impersonate: towards the target alone."""
+    """dodge moves the face towards the target and away from the person; impersonate moves it towards the target
+    alone."""
     prompt: str
     """The make-up in words ("red lipstick": the default of the published program)."""

@@ -15,7 +15,7 @@ HALVINGS = 5  # of the U-Net
 
 
 class DetectorSettings(Updates):
-    """The detectors. They are ours; the published ones are RetinaFaces."""
+    """The two face detectors, which are ours; the published ones are RetinaFaces."""
 
     sources = {
         "steps": "on unprotected images, before the training of the U-Net",
@@ -23,11 +23,11 @@ class DetectorSettings(Updates):
     }
 
     widths: Annotated[list[Width], Field(min_length=2)]
-    """Channels after each halving of the image."""
+    """Number of channels after each halving of the image."""
 
 
 class DartBlurSettings(Updates, Averaged):
-    """All knobs of DartBlur."""
+    """The parameters of DartBlur."""
 
     sources = {
         "steps": "of the U-Net, each followed by one of the second detector",
@@ -37,12 +37,12 @@ class DartBlurSettings(Updates, Averaged):
     }
 
     widths: Annotated[list[Width], Field(min_length=HALVINGS, max_length=HALVINGS)]
-    """Channels of the U-Net after each halving (32, 64, 128, 256, 512)."""
+    """Number of channels of the U-Net after each halving (32, 64, 128, 256, 512)."""
     detector: DetectorSettings
-    """The two detectors."""
+    """The two face detectors."""
     budget: NonNegativeFloat
-    """Mean distance to the plain blur that costs nothing, in units of 255 (20)."""
+    """Mean distance to the plain blur that costs nothing, in gray levels of 255 (20)."""
     inner_rate: PositiveFloat
-    """Learning rate of the differentiated step of the cyclic loss."""
+    """Learning rate of the inner step of the cyclic loss, through which the loss is differentiated."""
     betas: Betas
-    """Betas of Adam (0.5, 0.999)."""
+    """The two decay rates of Adam (0.5, 0.999)."""

@@ -33,7 +33,7 @@ class DartBlur(Method):
 
     class Variant(Settings):
         plain: bool
-        """Whether only the blur is applied: the control."""
+        """Whether only the blur is applied, without the network: the control."""
 
     params: DartBlurSettings
     variant: Variant

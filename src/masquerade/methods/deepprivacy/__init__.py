@@ -18,31 +18,31 @@ class DeepPrivacyLosses(LossSettings):
     gradient_penalty: NonNegativeFloat
     """Weight of the gradient penalty of the critic (10)."""
     drift: NonNegativeFloat
-    """Weight of the mean square of the critic's scores of real images (0.001)."""
+    """Weight of the mean square of the critic's scores of unprotected images (0.001)."""
 
 
 class DeepPrivacySmallScale(InpaintingSmallScale):
     """How the training differs from the published one at a small scale."""
 
     penalty_every: PositiveInt = 1
-    """Updates of the critic between two with the gradient penalty, which then counts as often (1; 16: the code's second
-    version)."""
+    """Number of updates of the critic from one with the gradient penalty to the next; the penalty is then multiplied by
+    this number (1; 16: the second version of the published code)."""
 
 
 class DeepPrivacySettings(InpaintingSettings):
-    """All knobs of DeepPrivacy."""
+    """The parameters of DeepPrivacy."""
 
     widths: Annotated[list[Width], Field(min_length=2)]
-    """Channels at each size, finest first, down to 4 x 4 pixels (128, 256, 512, 512, 512, 512 at 128 pixels: the large
-    published model, 46.9 million parameters)."""
+    """Number of channels at each resolution, the finest first, down to 4 x 4 pixels (128, 256, 512, 512, 512, 512 at
+    128 pixels: the large published model, 46.9 million parameters)."""
     pose: Literal[0, 7]
-    """Keypoints that the networks get (7; 0: the published model without pose)."""
+    """Number of keypoints that the networks receive (7; 0: the published model without pose)."""
     code: PositiveInt
-    """Channels of the latent code at 4 x 4 pixels (32)."""
+    """Number of channels of the latent code at 4 x 4 pixels (32)."""
     losses: DeepPrivacyLosses  # pyright: ignore[reportIncompatibleVariableOverride]
     """The weights of the losses."""
     small_scale: DeepPrivacySmallScale = DeepPrivacySmallScale()  # pyright: ignore[reportIncompatibleVariableOverride]
-    """What differs from the published training at a small scale."""
+    """How the training differs from the published one at a small scale."""
 
     @property
     def size(self) -> int:

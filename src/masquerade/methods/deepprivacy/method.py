@@ -34,8 +34,8 @@ class DeepPrivacy(StyledInpaintingMethod):
 
     class Variant(Settings):
         truncation: NonNegativeFloat
-        """Largest magnitude of a number of the latent code, which follows from the seed; larger ones are drawn again.
-        0: the code is 0, as the published programs have it, so one context gives one face."""
+        """Largest magnitude of the numbers of the latent code, which follows from the seed; larger numbers are sampled
+        again. At 0 the latent code is 0, as in the published programs, so that one context gives one face."""
 
     params: DeepPrivacySettings
     variant: Variant

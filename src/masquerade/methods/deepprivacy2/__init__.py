@@ -17,15 +17,15 @@ class GeneratorSettings(Settings):
     """The shape of the generator."""
 
     size: Annotated[int, Field(ge=16)]
-    """Side in pixels of the images that it draws (256)."""
+    """Side in pixels of the images that the generator gives (256)."""
     lowest: Annotated[int, Field(ge=4)]
-    """Side in pixels of its coarsest maps (8)."""
+    """Side in pixels of its coarsest feature maps (8)."""
     width: Width
-    """Channels at full size; each halving doubles them (64)."""
+    """Number of channels at full size; each halving doubles it (64)."""
     most: PositiveInt
     """Largest number of channels, as a multiple of ``width`` (8)."""
     style: Annotated[int, Field(ge=4)]
-    """Random numbers, and width of the styles (512)."""
+    """Number of random numbers at the input, which is also the width of the styles (512)."""
 
     @model_validator(mode="after")
     def _halves(self) -> Self:
@@ -41,20 +41,22 @@ class DeepPrivacy2Losses(LossSettings):
     r1: Weight
     """Weight of the R1 penalty of the critic (1)."""
     drift: Weight
-    """Weight of the mean square of the critic's scores of real images (0.001)."""
+    """Weight of the mean square of the critic's scores of unprotected images (0.001)."""
 
 
 class DeepPrivacy2Settings(InpaintingSettings):
-    """All knobs of DeepPrivacy2."""
+    """The parameters of DeepPrivacy2."""
 
     generator: GeneratorSettings
     """The shape of the generator."""
     critic: Annotated[list[Width], Field(min_length=2)]
-    """Channels of the critic at 4, 8, ... ``generator.size`` pixels (640 up to 32 pixels, then 320, 160, 80)."""
+    """Number of channels of the critic at 4, 8, ... ``generator.size`` pixels (640 up to 32 pixels, then 320, 160,
+    80)."""
     losses: DeepPrivacy2Losses  # pyright: ignore[reportIncompatibleVariableOverride]
     """The weights of the losses."""
     r1_every: PositiveInt
-    """Updates of the critic between two with the R1 penalty, which then counts as often (16)."""
+    """Number of updates of the critic from one with the R1 penalty to the next; the penalty is then multiplied by this
+    number (16)."""
 
     @property
     def size(self) -> int:

@@ -34,8 +34,8 @@ class DeepPrivacy2(StyledInpaintingMethod):
 
     class Variant(Settings):
         truncation: Share
-        """Share of the way from the mean style to the random one. 0: the mean, as the published program has it, so one
-        context gives one face."""
+        """Share of the way from the mean style to the random style. At 0 the mean style is used, as in the published
+        program, so that one context gives one face."""
 
     params: DeepPrivacy2Settings
     variant: Variant

@@ -16,67 +16,73 @@ class DiscriminatorSettings(Settings):
     """Widths of a discriminator."""
 
     width: Width
-    """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
+    """Number of channels after the first convolution; each of the next ones doubles it, up to 8 times (64: the
+    published code)."""
     depth: Annotated[int, Field(ge=2)]
-    """Convolutions before the last one, which gives the scores (4, PatchGAN of 70 pixels: the published code)."""
-    scales: PositiveInt
-    """Discriminators of one kind of image; each takes images half the size of the one before (2: the published
+    """Number of convolutions before the last one, which gives the scores (4, PatchGAN of 70 pixels: the published
     code)."""
+    scales: PositiveInt
+    """Number of discriminators for one kind of image; each takes images of half the size of the one before (2: the
+    published code)."""
 
 
 class ClassifierSettings(Settings):
     """Widths of the password classifier."""
 
     width: Width
-    """Channels after its first convolution; each of the next doubles them, up to 8 times (64: the published code)."""
+    """Number of channels after the first convolution; each of the next ones doubles it, up to 8 times (64: the
+    published code)."""
     depth: PositiveInt
-    """Its convolutions; each halves the image (5: the published code)."""
+    """Number of convolutions, each of which halves the image (5: the published code)."""
 
 
 class FitSmallScale(SmallScale):
     """How networks and training differ from the published code at a small scale: docs/fit_and_riddle.md."""
 
     shared: bool = True
-    """Whether the three kinds of images share the discriminators of all scales but the finest (true: the published
-    code)."""
+    """Whether the anonymized, the recovered and the wrongly recovered images share the discriminators of all scales but
+    the finest (true: the published code)."""
     last_stride: Literal[2, 4] = 4
-    """2: the last convolution halves the image, too; 4: it takes blocks of 4 x 4 numbers (the published code)."""
+    """Stride of the last convolution of the password classifier: at 2 it halves the image as the others do, and at 4 it
+    takes blocks of 4 x 4 numbers (4: the published code)."""
     first_norm: bool = False
     """Whether the first convolution is normalized (false: the published code)."""
     reach: Annotated[float, Field(ge=0, le=2)] = 0.0
-    """The largest change of the artanh of a color, if the network draws a change that the inverse password undoes.
-    0: the network draws the image itself (the published code)."""
+    """Largest change of the artanh of a color value, if the network predicts a change that the inverse password undoes;
+    at 0 the network predicts the image itself (the published code)."""
     identity_of: Literal["first", "both"] = "first"
-    """first: of two hidden and two wrongly recovered faces only the first of each is in ``losses.identity`` (the
-    published code); both: all four (ours)."""
+    """The faces in ``losses.identity``, of two anonymized and two wrongly recovered ones: first takes the first of each
+    (the published code), both takes all four (ours)."""
     gray: Share = 0.0
-    """Share of the faces that the identity encoder takes in gray, so that color alone cannot hide (0: the paper)."""
+    """Share of the faces that the identity encoder sees in gray, so that a change of color alone cannot count as
+    anonymization (0: the paper)."""
 
 
 class LossSettings(Settings):
     """The weights of the losses; the numbers in brackets are those of the published code."""
 
     adversarial: Weight
-    """Weight of L_GAN (1)."""
+    """Weight of L_GAN, the adversarial loss (1)."""
     password: Weight
     """Weight of L_aux, the loss of the password classifier (1)."""
     identity: Weight
-    """Weight of L_adv and L_rec_cls (2): anonymized and wrongly recovered faces should be other people, and recovered
-    faces the same person."""
+    """Weight of L_adv and L_rec_cls, which ask that anonymized and wrongly recovered faces are other people and that
+    recovered faces are the same person (2)."""
     feature: Weight
-    """Weight of L_feat between two faces that are one face anonymized with two passwords (2)."""
+    """Weight of L_feat between two anonymized versions of a face under two passwords (2)."""
     wrong_feature: Weight
-    """Weight of L_feat between two faces that are one face recovered with two wrong passwords (1)."""
+    """Weight of L_feat between two faces that were recovered from one with two wrong passwords (1)."""
     between_feature: Weight
-    """Weight of L_feat between an anonymized face and the face recovered from it with a wrong password (1)."""
+    """Weight of L_feat between an anonymized face and the face that a wrong password recovers from it (1)."""
     pixels: Weight
-    """Weight of L_1 between anonymized and original, and between wrongly recovered and original (10)."""
+    """Weight of L_1 between the anonymized and the original image, and between the wrongly recovered and the original
+    image (10)."""
     reconstruction: Weight
-    """Weight of L_rec, the mean absolute difference between recovered and original (100)."""
+    """Weight of L_rec, the mean absolute difference between the recovered and the original image (100)."""
 
 
 class FitSettings(AdversarialUpdates):
-    """All knobs of FIT."""
+    """The parameters of FIT."""
 
     sources = {
         "steps": "each after one of the discriminators; 284,000: 30 epochs of CASIA-WebFace, the published code",
@@ -89,13 +95,14 @@ class FitSettings(AdversarialUpdates):
     }
 
     width: Width
-    """Channels of the transformer before its first halving; each halving doubles them (64: the published code)."""
+    """Number of channels of the transformer before its first halving; each halving doubles it (64: the published
+    code)."""
     halvings: PositiveInt
-    """How often the transformer halves the image (2: the published code)."""
+    """Number of times that the transformer halves the image (2: the published code)."""
     blocks: PositiveInt
-    """Its residual blocks (9: the published code)."""
+    """Number of residual blocks of the transformer (9: the published code)."""
     discriminator: DiscriminatorSettings
-    """The discriminators, one for each kind of image: anonymized, recovered, wrongly recovered."""
+    """The discriminators, one for each kind of image: anonymized, recovered and wrongly recovered."""
     classifier: ClassifierSettings
     """The network that predicts the password from the image before and the image after."""
     losses: LossSettings
@@ -103,7 +110,7 @@ class FitSettings(AdversarialUpdates):
     margin: Annotated[float, Field(ge=-1, le=1)]
     """Largest cosine of two faces that count as different people (0: torch's CosineEmbeddingLoss, published code)."""
     small_scale: FitSmallScale = FitSmallScale()
-    """What differs from the published code at a small scale."""
+    """How networks and training differ from the published code at a small scale."""
 
 
 BITS = 16  # Gu et al. 2020, section 4

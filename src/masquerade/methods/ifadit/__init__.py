@@ -16,32 +16,32 @@ Share = Share
 
 
 class EncoderSettings(Settings):
-    """E_Attr of Eq. 1."""
+    """The attribute encoder E_Attr of Eq. 1."""
 
     kind: Literal["psp", "e4e", "inversion"]
-    """psp: a separate code for each layer (section 3.2); e4e: one code and offsets to it; inversion: the encoder of the
-    inversion as it is, which does not learn (ours)."""
+    """psp gives a latent code of its own for each layer (section 3.2); e4e gives one latent code and offsets to it;
+    inversion is the frozen encoder of the inversion, which is not trained (ours)."""
     input_size: Annotated[int, Field(ge=16)]
     """Side in pixels of the encoder's input (256: section 4.1); images are resized to it."""
     widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]
-    """Channels of the stem and the four stages (64, 64, 128, 256, 512: IR-SE-50, the published code)."""
+    """Number of channels of the stem and of the four stages (64, 64, 128, 256, 512: IR-SE-50, the published code)."""
     units: Annotated[list[PositiveInt], Field(min_length=4, max_length=4)]
-    """Blocks of the four stages (3, 4, 14, 3: IR-SE-50, the published code)."""
+    """Number of blocks of the four stages (3, 4, 14, 3: IR-SE-50, the published code)."""
 
 
 class FlowSettings(Settings):
-    """T of Eq. 3."""
+    """The flow T of Eq. 3."""
 
     blocks: PositiveInt
     """N, the number of secure affine coupling blocks (4: the published code)."""
     hidden: Annotated[list[Width], Field(min_length=1)]
-    """Widths inside a sub-network of a block (256, 128, 128, 256: the published code)."""
+    """Number of hidden units of the layers inside a sub-network of a block (256, 128, 128, 256: the published code)."""
     limit: PositiveFloat
     """The constant of a(x) = limit sigmoid(x) in Eq. 5-8 (the paper gives none)."""
 
 
 class PhaseOneSettings(Updates):
-    """Phase I: section 3.5.1."""
+    """Phase I of the training (section 3.5.1)."""
 
     sources = {
         "steps": "both phases together about 150,000: section 4.1",
@@ -65,13 +65,13 @@ class ImageWeights(Settings):
     lpips: Weight
     """lambda_2, the weight of LPIPS by AlexNet; 0 if AlexNet is not available."""
     landmarks: Weight
-    """lambda_3, the weight of the mean absolute difference of landmarks, in shares of the image's side."""
+    """lambda_3, the weight of the mean absolute difference of landmarks, in sides of the image."""
     parsing: Weight
     """lambda_4, the weight of the difference of the parser's logits."""
 
 
 class PhaseTwoSettings(Updates):
-    """Phase II: section 3.5.2."""
+    """Phase II of the training (section 3.5.2)."""
 
     sources = {
         "steps": "both phases together about 150,000: section 4.1",
@@ -79,97 +79,106 @@ class PhaseTwoSettings(Updates):
     }
 
     batch: Annotated[int, Field(ge=2, multiple_of=2)]
-    """Images in one update; two share each secret (4: section 4.1)."""
+    """Number of images in one update; every two of them share a secret (4: section 4.1)."""
     recovered: ImageWeights
-    """lambda of Eq. 21 for faces recovered with the right secret (10, 1, 0.1, 0.01)."""
+    """The weights lambda of Eq. 21 for faces that are recovered with the right secret (10, 1, 0.1, 0.01)."""
     altered: ImageWeights
-    """lambda of Eq. 21 for faces anonymized, or recovered with a wrong secret (0.01, 0.1, 0.1, 0.01)."""
+    """The weights lambda of Eq. 21 for faces that are anonymized, or recovered with a wrong secret (0.01, 0.1, 0.1,
+    0.01)."""
     alone: PositiveInt
-    """Updates of the only phase of a training without ``dual_phase`` (150,000: section 4.1)."""
+    """Number of updates of the single phase of a training without ``dual_phase`` (150,000: section 4.1)."""
 
 
 class RehearsalSettings(SmallScale):
-    """Training of T and C on identity vectors, between both phases."""
+    """A training of the flow T and the compensation C on identity embeddings alone, between both phases (ours). It has
+    nothing to do with the rehearsal of a build.
+    """
 
     steps: NonNegativeInt = 0
-    """Updates; 0: no rehearsal."""
+    """Number of updates; at 0 there is no such training."""
     batch: Annotated[int, Field(ge=2, multiple_of=2)] = 64
-    """Identity vectors in one update; two share each secret."""
+    """Number of identity embeddings in one update; every two of them share a secret."""
     learning_rate: PositiveFloat = 0.0004
     """Largest learning rate of Adam."""
     spread: Weight = 1.0
-    """Weight of the energy distance between changed identities and those of the training images."""
+    """Weight of the energy distance between the changed identities and the identities of the training images, which
+    keeps the changed ones as diverse."""
 
 
 class IfaditSmallScale(SmallScale):
     """How iFADIT differs from the paper at small scales (docs/ifadit.md)."""
 
     encoder_start: Literal["identity", "inversion"] = "identity"
-    """identity: E_Attr's body starts from the body of the identity encoder, if both are alike (Richardson et al. 2021,
-    section 4); inversion: from the whole encoder of the inversion, whose statistics stay, with M(z, a) = a."""
+    """Where E_Attr's weights start: identity starts its body from that of the identity encoder, if both have the same
+    form (Richardson et al. 2021, section 4); inversion starts it from the whole encoder of the inversion, whose
+    statistics stay fixed, with M(z, a) = a."""
     linear: bool = False
-    """Whether a is what the encoder adds to the linear codes of the inversion, as there; needs ``encoder_start``
-    inversion."""
+    """Whether the encoder predicts corrections to the linear codes of the inversion, as
+    `backbones.inversion.small_scale.linear` does. It needs ``encoder_start`` inversion."""
     span: Annotated[int, Field(ge=0, le=512, multiple_of=2)] = 0
-    """Dimensions of the identities: those that the vectors of the training people fill most; 0: all 512. With a span, M
-    of Eq. 2 gets directions, without their length."""
+    """Number of dimensions of the identity embeddings that are used: those with the most energy in the embeddings of
+    the training people; 0 uses all 512. If it is set, M of Eq. 2 receives directions without their length."""
     mapping_per_layer: bool = False
-    """Whether each style layer has an M of its own (false: one for all, as in the published code; Eq. 2 is silent)."""
+    """Whether each style layer has a mapping M of its own (false: one for all, as in the published code; Eq. 2 does not
+    say)."""
     flow_start: Annotated[float, Field(gt=0, le=1)] = 0.1
-    """Size of a sub-network's output before training, relative to its input."""
+    """Size of the output of the flow's sub-networks before training, relative to their input."""
     flow_secret: PositiveFloat = 1.0
-    """Factor of the secret vector at the input of a block."""
+    """Factor of the secret vector at the input of each block of the flow."""
     flow_aligned: bool = False
     """Whether the flow works along the principal directions of the training identities, with shifts scaled to the
-    variation in each; false: on the coordinates as they are."""
+    variation in each; if false, it works on the coordinates as they are."""
     residual_compensation: bool = False
-    """Whether the MLP of C starts at 0 and is added to the vector; false: C is the MLP."""
+    """Whether the MLP of C is initialized to give 0 and is added to the embedding; if false, C is the MLP."""
     muon: bool = False
-    """Whether Muon updates the convolutions of E_Attr, with Adam for the rest; false: Adam for all."""
+    """Whether the optimizer Muon trains the convolutions of E_Attr, with Adam for the rest; if false, Adam trains
+    all."""
     cooldown: Share = 0.0
-    """Share of the steps of each phase, at the end, over which the learning rates fall to a fiftieth; 0: they stay."""
+    """Share of the steps, at the end of each phase, over which the learning rates fall to one fiftieth; at 0 they stay
+    constant."""
     swapped: Share = 0.0
-    """Share of a batch of phase I that takes another person's identity; 0: self-reconstruction alone."""
+    """Share of a batch of phase I that gets the identity of another person; at 0 every image is only reconstructed."""
     cycle: Weight = 0.0
-    """Weight of the reconstruction of these from the drawn image with their own identity; 0: left out."""
+    """Weight of the loss with which these swapped images, given their own identity again, must become the original
+    images; 0 leaves it out."""
     rehearsal: RehearsalSettings = RehearsalSettings()
-    """T and C learn from identity vectors before phase II."""
+    """The training of T and C on identity embeddings that precedes phase II."""
     pooled_image_terms: bool = False
-    """Whether L_Img of the anonymized faces and of the wrongly recovered ones is one mean over both, two thirds of them
-    anonymized; false: two means, which are added (Eq. 20)."""
+    """Whether L_Img takes one mean over the anonymized and the wrongly recovered faces, two thirds of which are
+    anonymized; if false, it adds two means (Eq. 20)."""
     squared_parsing: bool = False
-    """Whether the last term of Eq. 20 is a mean square; false: the Euclidean norm, divided by the root of the number of
-    logits."""
+    """Whether the last term of Eq. 20 is a mean square; if false, it is the Euclidean norm divided by the square root
+    of the number of logits."""
     compensation_weight: Weight = 0.0
-    """Weight of the squared distance between the result of C and its target; 0: left out (Eq. 22)."""
+    """Weight of the squared distance between the output of C and its target; 0 leaves it out (Eq. 22)."""
     refined: bool = False
-    """Whether the losses of changed faces see them with the background refined by Eq. 11 and rounded to 8 bits, as
-    recovery does; false: refinement at inference alone."""
+    """Whether the losses on changed faces see the final image, with the background replaced by Eq. 11 and rounded to 8
+    bits, as recovery sees it; if false, Eq. 11 is applied only at inference."""
     overlap: bool = False
-    """Whether Eq. 11 takes of the region only what shows it in the drawn image, too, so that a smaller head leaves no
-    edge. Only at inference."""
+    """Whether Eq. 11 takes only those pixels of the region that the generated image also shows as part of it, so that a
+    smaller head leaves no edge. It matters only at inference."""
 
 
 class IfaditSettings(Computed):
-    """All parameters of iFADIT."""
+    """The parameters of iFADIT."""
 
     encoder: EncoderSettings
-    """E_Attr of Eq. 1."""
+    """The attribute encoder E_Attr of Eq. 1."""
     mapping: Width
-    """Hidden units of M for each style layer (512: the published code)."""
+    """Number of hidden units of the mapping M for each style layer (512: the published code)."""
     flow: FlowSettings
-    """T of Eq. 3."""
+    """The flow T of Eq. 3."""
     compensation_widths: Annotated[list[Width], Field(min_length=3, max_length=3)]
     """Widths inside the identity compensation layer C of Eq. 10 (1024, 2048, 1024: the published code)."""
     phase_one: PhaseOneSettings
-    """E_Attr and M learn to separate and to fuse: section 3.5.1."""
+    """Phase I, in which E_Attr and M learn to separate and to fuse identity and attributes (section 3.5.1)."""
     phase_two: PhaseTwoSettings
-    """T and C learn to change an identity and to recover it: section 3.5.2."""
+    """Phase II, in which T and C learn to change an identity and to recover it (section 3.5.2)."""
     betas: Betas
-    """Betas of Adam (0, 0.999: section 4.1)."""
+    """The two decay rates of Adam (0, 0.999: section 4.1)."""
     region: Literal["face", "head"]
-    """The part that Eq. 11 takes from the generator: the inside of the face's outline, or the head with hair, ears and
-    hat (the paper says "facial mask"). The rest is background."""
+    """The part of the image that Eq. 11 takes from the generator: face is the inside of the outline of the face, and
+    head includes hair, ears and hat (the paper says "facial mask"). The rest is background."""
     diversity_loss: bool
     """Whether L_Div of Eq. 17 is used (false: Table 5, w/o L_Div)."""
     image_loss: bool
@@ -179,9 +188,9 @@ class IfaditSettings(Computed):
     dual_phase: bool
     """Whether there are two phases (false: Table 5, w/o DPT, all losses and all parts in one)."""
     samples_every: PositiveInt = 5000
-    """Updates between two sample images."""
+    """Number of updates between two sample images."""
     small_scale: IfaditSmallScale = IfaditSmallScale()
-    """How small scales differ from the paper."""
+    """How iFADIT differs from the paper at a small scale."""
 
     @model_validator(mode="after")
     def _inversion_starts_from_itself(self) -> Self:

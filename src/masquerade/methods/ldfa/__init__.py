@@ -15,11 +15,12 @@ class PhaseSettings(KernelUpdates):
     """One of the two trainings."""
 
     widths: Annotated[list[Width], Field(min_length=1)]
-    """Channels of the network, one entry a halving (autoencoder) or a size (denoiser)."""
+    """Number of channels of the network, with one entry for each halving (autoencoder) or each resolution
+    (denoiser)."""
 
 
 class LdfaSettings(Averaged):
-    """All knobs of LDFA."""
+    """The parameters of LDFA."""
 
     sources = {
         "cooldown": "of each of the two trainings",
@@ -28,13 +29,13 @@ class LdfaSettings(Averaged):
     size: Annotated[int, Field(ge=16)]
     """Side in pixels of the images that the networks take."""
     latent: PositiveInt
-    """Channels of the latent maps (4: Stable Diffusion)."""
+    """Number of channels of the latent maps (4: Stable Diffusion)."""
     autoencoder: PhaseSettings
-    """The autoencoder."""
+    """The training of the autoencoder."""
     denoiser: PhaseSettings
-    """The diffusion model."""
+    """The training of the diffusion model."""
     edges: NonNegativeFloat = 0.0
-    """Weight of the error of differences between neighboring pixels, in the loss of the autoencoder."""
+    """Weight of the error of the differences between neighboring pixels, in the loss of the autoencoder."""
 
     @model_validator(mode="after")
     def _halves(self) -> Self:

@@ -31,10 +31,11 @@ class LDFA(Method):
 
     class Variant(Settings):
         strength: Annotated[float, Field(gt=0, le=1)]
-        """Share of the noise schedule that is run. Below 1 the start is the noised original face (0.75: the default of
-        the program that the published code calls); with 1 it is noise alone, and the face reaches nothing."""
+        """Share of the noise schedule that is run. Below 1 the sampling starts from the unprotected face with noise
+        (0.75: the default of the program that the published code calls); at 1 it starts from noise alone, and nothing
+        of the face reaches the result."""
         steps: PositiveInt
-        """Steps of the sampling if the whole schedule is run (50: that default)."""
+        """Number of sampling steps of the whole schedule (50: the default of that program)."""
 
     params: LdfaSettings
     variant: Variant

@@ -22,11 +22,11 @@ class Keyword(Settings):
     """An attribute in words: the sentence for the network, and the sentences of its sub-categories."""
 
     condition: str
-    """The sentence whose feature conditions the network (the keyword itself: section 3.2)."""
+    """The sentence whose text feature conditions the network (section 3.2: the keyword itself)."""
     template: str
-    """T_i: a sentence with $ in place of a content; '' for identity (section 3.4)."""
+    """T_i, a sentence in which $ stands for a content; empty for identity (section 3.4)."""
     contents: list[str]
-    """C_i: two or more contents; none for identity (Table 1)."""
+    """C_i, the two or more contents of the keyword; none for identity (Table 1)."""
 
     @property
     def sentences(self) -> list[str]:
@@ -47,37 +47,38 @@ class LossWeights(Settings):
     """The weights of Eq. 5 and 8."""
 
     swapped_identity: Weight
-    """lambda_1, the weight of the swapped identity, Eq. 6 (24: section 4.1)."""
+    """lambda_1, the weight of the loss on the swapped identity, Eq. 6 (24: section 4.1)."""
     perceptual: Weight
-    """lambda_2, the weight of the rest of the image, Eq. 5 (1.2: section 4.1)."""
+    """lambda_2, the weight of the perceptual loss on the rest of the image, Eq. 5 (1.2: section 4.1)."""
     latent: Weight
-    """lambda_3 and alpha_3, the weight of the distance of the codes, Eq. 7 (3: section 4.1)."""
+    """lambda_3 and alpha_3, the weight of the distance of the latent codes, Eq. 7 (3: section 4.1)."""
     information: Weight
     """lambda_4 and alpha_4, the weight of the information loss (10: section 4.1)."""
     kept_identity: Weight
-    """alpha_1, the weight of the identity, which should stay if an attribute is swapped,
-    Eq. 8 (0.2: section 4.1)."""
+    """alpha_1, the weight of the identity loss when an attribute is swapped and the identity should stay, Eq. 8 (0.2:
+    section 4.1)."""
     swapped_attribute: Weight
-    """alpha_2, the weight of the swapped attribute, Eq. 9 (30: section 4.1)."""
+    """alpha_2, the weight of the loss on the swapped attribute, Eq. 9 (30: section 4.1)."""
 
 
 class LReOrgSmallScale(SmallScale):
     """How LReOrg differs from the paper at small scales (docs/lreorg.md)."""
 
     pictures_every: PositiveInt = 1
-    """One update of this many draws images (1: all, as in the paper). In the others a network, the reader, predicts
-    identity and features from the codes."""
+    """One in this many updates generates images (1: every one, as in the paper). In the others a small network, the
+    reader, predicts identity and features from the latent codes."""
     code_batch: PositiveInt = 64
-    """Pairs in one update without images."""
+    """Number of pairs in an update without images."""
     reader_steps: NonNegativeInt = 0
-    """Updates of the reader, if ``pictures_every`` is more than 1."""
+    """Number of updates of the reader. It is trained if ``pictures_every`` is more than 1."""
     others: Weight = 0.0
-    """Weight of the attributes of the other keywords, which a swap should keep; 0: left out."""
+    """Weight of a loss that keeps the attributes of all keywords that are not swapped; 0 leaves it out."""
     clip: PositiveFloat | None = None
-    """Largest norm of the gradient of all weights; null: no limit. Without a limit, codes far from those of faces ended
-    trainings on a generator of faces."""
+    """Largest norm of the gradient of all weights; null sets no limit. Without a limit, some trainings failed on latent
+    codes that are far from those of faces."""
     cooldown: Share = 0.0
-    """Share of the steps, at the end, over which the learning rates fall to a fiftieth; 0: they stay."""
+    """Share of the steps, at the end of the training, over which the learning rates fall to one fiftieth; at 0 they
+    stay constant."""
 
     @model_validator(mode="after")
     def _reader_is_trained(self) -> Self:
@@ -89,7 +90,7 @@ class LReOrgSmallScale(SmallScale):
 
 
 class LReOrgSettings(Updates, Computed):
-    """All parameters of LReOrg."""
+    """The parameters of LReOrg."""
 
     sources = {
         "steps": "they swap the identity and a random attribute in turn; the paper gives none",
@@ -97,33 +98,36 @@ class LReOrgSettings(Updates, Computed):
     }
 
     keywords: Keywords
-    """K, the keywords of the training (Table 1); identity is one of them."""
+    """K, the keywords that the network is trained on (Table 1). Identity must be one of them."""
     blocks: PositiveInt
-    """Conditional disentanglement blocks (the paper gives none; 16: HiNet, Jing et al. 2021)."""
+    """Number of conditional disentanglement blocks (the paper gives none; 16: HiNet, Jing et al. 2021)."""
     hidden: PositiveInt
-    """Inner width of a linear block (the paper gives none; the width of W)."""
+    """Number of hidden units of a linear block (the paper gives none; the width of W)."""
     growth: PositiveInt
-    """Width that a layer of a dense block adds (32: Wang et al. 2018)."""
+    """Number of channels that each layer of a dense block adds (32: Wang et al. 2018)."""
     limit: PositiveFloat
-    """Limit of sigma in Eq. 1-4: a scale is at most e to the power of it (2: HiNet's published code)."""
+    """Limit of sigma in Eq. 1-4: a scale factor is at most e to the power of this number (2: HiNet's published
+    code)."""
     faces: Annotated[int, Field(ge=2)]
-    """Faces for training; they are drawn once, and pairs of them are swapped (the paper gives none)."""
+    """Number of faces for training. Their latent codes are sampled once, and pairs of them are swapped (the paper gives
+    none)."""
     inverted: Decay
-    """Share of these faces that are photographs of the train split, inverted into W+; the others are drawn from W. The
+    """Share of these faces that are images of the train split, inverted into W+; the others are sampled from W. The
     paper has both, without a share: "sampled or synthesized", and "train our model on CelebA-HQ" (section 4.1)."""
     losses: LossWeights
     """The weights of the losses."""
     batch: PositiveInt
-    """Pairs in one update (the paper gives none)."""
+    """Number of pairs in one update (the paper gives none)."""
     betas: Betas
-    """Betas of Adam (0.5, 0.999: section 4.1)."""
+    """The two decay rates of Adam (0.5, 0.999: section 4.1)."""
 
     ema: Decay = 0.0
-    """Decay of the average of the weights, which is saved; 0: the last weights."""
+    """Decay per update of the moving average of the weights, which is what the checkpoint holds; at 0 it holds the last
+    weights."""
     samples_every: PositiveInt = 5000
-    """Updates between two sample images."""
+    """Number of updates between two sample images."""
     small_scale: LReOrgSmallScale = LReOrgSmallScale()
-    """How small scales differ from the paper."""
+    """How the training differs from the paper at a small scale."""
 
     @field_validator("keywords")
     @classmethod

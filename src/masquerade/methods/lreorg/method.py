@@ -45,25 +45,28 @@ class LReOrg(Method):
 
     class Variant(Settings):
         hide: list[str]
-        """K_1: keywords whose features are anonymized, in this order (identity alone: section 4.1)."""
+        """K_1, the keywords whose features are anonymized, in this order (identity alone: section 4.1)."""
         keep: list[str]
-        """K_2: keywords whose features are then restored, in this order (all others: section 4.1)."""
+        """K_2, the keywords whose features are then restored, in this order (all others: section 4.1)."""
         further: Keywords
-        """Keywords that the network was not trained on, for ``hide`` and ``keep``."""
+        """Keywords that the network was not trained on, for use in ``hide`` and ``keep``."""
         identity: Literal["group", "laplace", "farthest"]
-        """How the identity is hidden: GIA (section 3.3), IdentityDP's noise (4.1), or k-anonymity (4.3)."""
+        """How the identity is hidden: group is the paper's GIA (section 3.3), laplace is IdentityDP's noise (4.1), and
+        farthest is k-anonymity (4.3)."""
         groups: Annotated[int, Field(ge=2)]
-        """m, the number of groups of generated faces (the paper gives none)."""
+        """m, the number of groups into which the generated faces are divided (the paper gives none)."""
         nearest: PositiveInt
-        """a: the rank of the nearest group that can be chosen (the paper gives none)."""
+        """a, the rank of the nearest group that may be chosen (the paper gives none)."""
         farthest: PositiveInt
-        """b: the rank of the farthest group that can be chosen (the paper gives none)."""
+        """b, the rank of the farthest group that may be chosen (the paper gives none)."""
         epsilon: PositiveFloat
-        """Privacy budget of the choice of a group, or of the noise (the paper gives none)."""
+        """The privacy budget of the choice of a group, or of the noise (the paper gives none)."""
         sensitivity: _privacy.Sensitivity
-        """Of the noise: ``measured`` on the key features of generated faces, or the ``bound`` for every face."""
+        """The sensitivity of the Laplace noise: ``measured`` on the identity features of generated faces, or the
+        ``bound`` that holds for every face."""
         sampler: _privacy.Sampler
-        """``seeded``: repeatable, no guarantee; ``opendp``: vetted, for real photographs, not repeatable."""
+        """The source of the randomness: ``seeded`` is repeatable and gives no guarantee; ``opendp`` is a vetted
+        implementation for real photographs and is not repeatable."""
 
         @model_validator(mode="after")
         def _different_keywords(self) -> Self:

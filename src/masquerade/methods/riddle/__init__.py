@@ -19,29 +19,32 @@ class LossSettings(Settings):
     """The weights of the losses."""
 
     lpips: Weight
-    """Weight of LPIPS between the target and each of the five images, the sum over the five (1: the published code;
-    needs the weights of ``perceptual``)."""
+    """Weight of LPIPS between the target and each of the five images, summed over the five (1: the published code). It
+    needs the weights that ``perceptual`` names."""
     reversed_identity: Weight
-    """Weight of the likeness of identities that must differ (1: Li et al. 2023)."""
+    """Weight of the similarity of identities that must differ (1: Li et al. 2023)."""
     identity_recovery: Weight
-    """Weight of the identity that the right password recovers (1: Li et al. 2023)."""
+    """Weight of the identity loss between the original and the face that the right password recovers (1: Li et al.
+    2023)."""
     pixels: Weight
-    """Weight of the difference of pixels, see ``pixels_of`` (0.05: the published code)."""
+    """Weight of the difference of pixels that ``pixels_of`` chooses (0.05: the published code)."""
 
 
 class FurtherLosses(SmallScale):
-    """The weights of losses that the paper has not (ours)."""
+    """The weights of losses that the paper does not have (ours)."""
 
     layout: Weight = 0.0
-    """Weight of the difference of the five images at 8 pixels, if LPIPS is not available (ours; 0: the paper)."""
+    """Weight of the difference of the five images at 8 pixels, for when LPIPS is not available (ours; 0: the paper)."""
     latents: Weight = 0.0
-    """Weight of the mean squared difference of the decrypted code, on codes alone (ours; 0: the paper)."""
+    """Weight of the mean squared difference between decrypted and original latent code, in updates without images
+    (ours; 0: the paper)."""
     reversed_latents: Weight = 0.0
-    """Weight of ``reversed_identity`` with codes in place of identities (ours; 0: the paper)."""
+    """Weight of ``reversed_identity`` computed on latent codes instead of identity embeddings (ours; 0: the paper)."""
     distribution: Weight = 0.0
-    """Weight of the energy distance between encrypted codes and codes of faces (ours; 0: the paper)."""
+    """Weight of the energy distance between encrypted latent codes and latent codes of faces (ours; 0: the paper)."""
     reinverted: Weight = 0.0
-    """Weight of identity and pixels after recovery from the image, which is encoded again (ours; 0: the paper)."""
+    """Weight of the identity and pixel losses after recovery from the finished image, which is inverted again (ours; 0:
+    the paper)."""
 
 
 class RiddleSmallScale(SmallScale):
@@ -50,29 +53,30 @@ class RiddleSmallScale(SmallScale):
     losses: FurtherLosses = FurtherLosses()
     """The weights of further losses."""
     target: Literal["inverted", "original"] = "inverted"
-    """What the images are compared with: the image that the generator draws from the inverted code (the published
-    code), or the original photograph (ours)."""
+    """What the images are compared with: the image that the generator gives for the inverted latent code (the published
+    code), or the original image (ours)."""
     perceptual: Literal["vgg", "alex"] = "vgg"
-    """The trunk of LPIPS: VGG-16 (the published code) or AlexNet."""
+    """The network of LPIPS: VGG-16 (the published code) or AlexNet."""
     pixels_of: Literal["five", "recovered"] = "five"
-    """five: mean absolute difference of each of the five images, the sum (the published code); recovered: mean
+    """five sums the mean absolute difference over the five images (the published code); recovered takes the mean
     squared difference of the recovered image alone (ours)."""
     pairs: Literal["published", "six"] = "published"
-    """published: encrypted and wrongly decrypted faces against the original, and the latter against the recovered face,
-    each of both kinds a mean (the published code); six: one mean over six pairs, `compare_different` (ours)."""
+    """The pairs of faces whose identities must differ: published compares encrypted and wrongly decrypted faces with
+    the original, and the latter with the recovered face, and takes a mean for each kind (the published code); six takes
+    one mean over six pairs, `compare_different` (ours)."""
     pictures_every: PositiveInt = 1
-    """One update of this many draws images (1: Li et al. 2023); the others use codes alone."""
+    """One in this many updates generates images (1: Li et al. 2023); the others work on latent codes alone."""
     code_batch: PositiveInt = 64
-    """Codes of an update that are not drawn, for ``losses.latents`` and ``losses.reversed_latents``."""
+    """Number of latent codes in an update without images, for ``losses.latents`` and ``losses.reversed_latents``."""
     clip: PositiveFloat | None = None
-    """Largest norm of the gradient of all weights (ours; null: no limit, as in the paper). Without a limit, codes far
-    from those of faces ended trainings on a generator of faces."""
+    """Largest norm of the gradient of all weights; null sets no limit, as in the paper (ours). Without a limit, some
+    trainings failed on latent codes that are far from those of faces."""
     optimizer: Literal["ranger", "muon"] = "ranger"
-    """Ranger (Li et al. 2023), or Muon for the matrices and Adam for the rest."""
+    """The optimizer: ranger (Li et al. 2023), or muon for the matrices, with Adam for the rest."""
 
 
 class RiddleSettings(Updates, Averaged):
-    """All knobs of RiDDLE."""
+    """The parameters of RiDDLE."""
 
     sources = {
         "steps": "at most 100,000: Li et al. 2023",
@@ -80,21 +84,22 @@ class RiddleSettings(Updates, Averaged):
     }
 
     groups: Annotated[list[PositiveInt], Field(min_length=1)]
-    """Style layers of each decoder layer, of 14 (4, 4, 6: Li et al. 2023); smaller: docs/fit_and_riddle.md."""
+    """Number of style layers of each decoder layer, of 14 in all (4, 4, 6: Li et al. 2023); smaller generators:
+    docs/fit_and_riddle.md."""
     width: Annotated[int, Field(ge=4)]
     """Width d of the transformer (512: Li et al. 2023)."""
     heads: PositiveInt
-    """Heads of its attention (4: Li et al. 2023)."""
+    """Number of attention heads (4: Li et al. 2023)."""
     hidden: Annotated[int, Field(ge=4)]
-    """Width of its feed-forward part (1024: Li et al. 2023)."""
+    """Width of the feed-forward part of the transformer (1024: Li et al. 2023)."""
     losses: LossSettings
     """The weights of the losses."""
     margin: Annotated[float, Field(ge=-1, le=1)]
-    """The largest cosine of two identities that count as different (0.1: Li et al. 2023)."""
+    """Largest cosine of two identity embeddings that count as different people (0.1: Li et al. 2023)."""
     batch: PositiveInt
-    """Faces that are drawn in an update (4: Li et al. 2023)."""
+    """Number of faces in an update with images (4: Li et al. 2023)."""
     small_scale: RiddleSmallScale = RiddleSmallScale()
-    """What differs from the paper at a small scale."""
+    """How the training differs from the paper at a small scale."""
 
     @property
     def weights(self) -> SimpleNamespace:
