@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from masquerade.assets import Asset
 
 app = typer.Typer(
-    no_args_is_help=True, help="Weights and datasets from outside: list them, fetch them, verify them, place them."
+    no_args_is_help=True,
+    help="List, download, verify and place the official weights and datasets, which come from outside the repository.",
 )
 
-Roles = Annotated[list[str], typer.Argument(help="Names from `masquerade assets list`.")]
+Roles = Annotated[list[str], typer.Argument(help="One or more names that `masquerade assets list` prints.")]
 STYLES = {
     "there": "green", "ok": "green", "recorded": "cyan", "rehearsal": "magenta", "missing": "yellow",
     "needs a form": "yellow", "unrecorded": "red", "altered": "bold red",
@@ -28,7 +29,7 @@ STYLES = {
 
 @app.command("list")
 def list_assets(root: Root = Path()) -> None:
-    """List every role with its title, size, license and state."""
+    """List every file with its role, title, size, license and state."""
     from masquerade.assets import FOLDER, registry
 
     table = Table("role", "what", "size", "license", "state", title=f"files from outside ({FOLDER}/)")
@@ -40,7 +41,7 @@ def list_assets(root: Root = Path()) -> None:
 
 @app.command()
 def fetch(roles: Roles, root: Root = Path()) -> None:
-    """Fetch files that need no form. For other files, print what a person must do, and end with status 1."""
+    """Download files that need no form. For other files, print what you must do; the exit status is then 1."""
     from masquerade.assets import checking, installing
 
     failed = False
@@ -57,10 +58,12 @@ def fetch(roles: Roles, root: Root = Path()) -> None:
 
 @app.command()
 def verify(
-    roles: Annotated[list[str] | None, typer.Argument(help="Names. Default: all that are present.")] = None,
+    roles: Annotated[
+        list[str] | None, typer.Argument(help="The names of files. Default: all that are present.")
+    ] = None,
     root: Root = Path(),
 ) -> None:
-    """Read every byte again and compare. Record new files. Ends with status 1 when a file is wrong."""
+    """Compare every byte of the files with their records, and record new files. The status is 1 if one differs."""
     from masquerade.assets import FOLDER, checking, installing, registry
 
     selected = roles or [role for role in registry() if next(checking.present(role, root), None)]
@@ -79,15 +82,19 @@ def verify(
 
 @app.command()
 def place(
-    file: Annotated[Path, typer.Argument(help="The file, or the published archive with the file.")],
-    role: Annotated[str, typer.Argument(help="A name from `masquerade assets list`.")],
+    file: Annotated[
+        Path, typer.Argument(help="The file that you downloaded, or the published archive that contains it.")
+    ],
+    role: Annotated[str, typer.Argument(help="The name that `masquerade assets list` prints for the file.")],
     rehearsal: Annotated[
         bool,
-        typer.Option("--rehearsal", help="A stand-in for a rehearsal: it is not compared with the published file."),
+        typer.Option(
+            "--rehearsal", help="The file is a stand-in for a rehearsal, and is not compared with the published one."
+        ),
     ] = False,
     root: Root = Path(),
 ) -> None:
-    """Check a file that you have, copy it to its place, and record it in assets.lock.yaml."""
+    """Check a file that you have downloaded, copy it to its place, and record it in assets.lock.yaml."""
     from masquerade.assets import LOCK, installing
 
     target = installing.place(file, role, rehearsal, typer.echo, root)

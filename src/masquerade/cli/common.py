@@ -25,10 +25,19 @@ def _require_clone(given: Path) -> Path:
     return repository.require_clone(given)
 
 
-Root = Annotated[Path, typer.Option("--root", callback=_require_clone, help="The clone. Default: the current folder.")]
-AnyRoot = Annotated[Path, typer.Option("--root", help="A clone. Default: the current folder, else what is installed.")]
-Scale = Annotated[str | None, typer.Option("--scale", help="The scale. Default: `scale:` in params.yaml.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Root = Annotated[
+    Path,
+    typer.Option("--root", callback=_require_clone, help="The clone of the repository. Default: the current folder."),
+]
+AnyRoot = Annotated[
+    Path,
+    typer.Option(
+        "--root",
+        help="A clone of the repository. Default: the current folder if it is one, otherwise the installed package.",
+    ),
+]
+Scale = Annotated[str | None, typer.Option("--scale", help="The scale. Default: the value of `scale:` in params.yaml.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def read_options(command: Callable[[Any], None]) -> Callable[..., None]:

@@ -12,13 +12,19 @@ QUALITY = 95  # of a JPEG
 
 
 def faces(
-    people: Annotated[int, typer.Option("--people", help="Number of people, one image each.", min=1, max=1000)] = 24,
+    people: Annotated[
+        int, typer.Option("--people", help="Number of people, each with one image.", min=1, max=1000)
+    ] = 24,
     size: Annotated[int, typer.Option("--size", help="Side of an image in pixels.", min=16, max=1024)] = 256,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed draws other people.")] = 0,
-    wild: Annotated[bool, typer.Option("--wild", help="Strong pose and light, and objects before the face.")] = False,
-    output: Annotated[Path, typer.Option("--output", help="The file to write: .png or .jpg.")] = Path("faces.png"),
+    seed: Annotated[int, typer.Option("--seed", help="The seed; another seed gives other people.")] = 0,
+    wild: Annotated[
+        bool, typer.Option("--wild", help="Render strong poses and light, and objects in front of the face.")
+    ] = False,
+    output: Annotated[Path, typer.Option("--output", help="The file to write, which ends in .png or .jpg.")] = Path(
+        "faces.png"
+    ),
 ) -> None:
-    """Draw people in three dimensions, who are nobody, on one sheet. The first use compiles the renderer: a minute."""
+    """Render a sheet of people who do not exist. The first use compiles the renderer, which takes a minute."""
     kind = FORMATS.get(output.suffix.lower())
     if kind is None:
         raise MasqueradeError(f"{output}: the sheet is a PNG or JPEG file. Name it .png, .jpg or .jpeg.")

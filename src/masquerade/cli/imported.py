@@ -21,17 +21,20 @@ if TYPE_CHECKING:
     from masquerade.params.parameters import Parameters
 
 Dataset = Annotated[
-    str, typer.Option("--dataset", help="The dataset of the test faces: a block below `datasets:` in params.yaml.")
+    str,
+    typer.Option(
+        "--dataset", help="The dataset whose test faces are used: the name of a block under `datasets:` in params.yaml."
+    ),
 ]
 
 
 def export_faces(
-    output: Annotated[Path, typer.Argument(help="The folder to write, which must be empty.")],
+    output: Annotated[Path, typer.Argument(help="The folder into which the faces are written. It must be empty.")],
     dataset: Dataset,
     scale: Scale = None,
     root: Root = Path(),
 ) -> None:
-    """Write the test faces of a dataset for another program: one PNG for each face. The program must keep the names."""
+    """Write the test faces of a dataset as PNG files for another program, which must keep the file names."""
     from masquerade.params import loading
     from masquerade.pipeline.imported import pictures
     from masquerade.pipeline.photographs import batches
@@ -49,23 +52,41 @@ class ImportOptions:
     folder: Annotated[
         Path,
         typer.Argument(
-            help="The folder with the images. Each has the name of its original.", exists=True, file_okay=False
+            help="The folder with the images of the other program. Each image must have the name of its original.",
+            exists=True,
+            file_okay=False,
         ),
     ]
-    name: Annotated[str, typer.Option(help="The name of the method in the tables, such as deepprivacy_official.")]
+    name: Annotated[
+        str, typer.Option(help="The key of the method in params.yaml and in all paths, such as `deepprivacy_official`.")
+    ]
     dataset: Dataset
-    variant: Annotated[str, typer.Option(help="A name for these settings of the method.")] = "default"
-    title: Annotated[str, typer.Option(help="The method's name as its authors write it.")] = ""
-    source: Annotated[str, typer.Option(help="The paper, and the program with its version.")] = ""
-    partial: Annotated[bool, typer.Option("--partial", help="Allow missing images: their faces count as refused.")] = (
-        False
-    )
-    resize: Annotated[bool, typer.Option("--resize", help="Resize square images to image.size.")] = False
+    variant: Annotated[str, typer.Option(help="A name for the settings with which the program ran.")] = "default"
+    title: Annotated[
+        str, typer.Option(help="The name of the method in tables, as its authors write it. Default: its key.")
+    ] = ""
+    source: Annotated[
+        str,
+        typer.Option(
+            help="The paper, and the program with its version. It is required at the first import of a method."
+        ),
+    ] = ""
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Allow missing images, whose faces then count as refused.")
+    ] = False
+    resize: Annotated[
+        bool, typer.Option("--resize", help="Resize square images to the size of the scale, `image.size`.")
+    ] = False
     suffix: Annotated[
-        str, typer.Option(help="What the program adds to each name, after the id, such as _anonymized.")
+        str,
+        typer.Option(help="The ending that the program added to each file name after the id, such as `_anonymized`."),
     ] = ""
     near: Annotated[
-        float, typer.Option(help="Refuse images within this mean distance of an original, in gray levels.")
+        float,
+        typer.Option(
+            help="Refuse an image as unchanged if its mean absolute difference from the original is at most this "
+            "many gray levels of 255."
+        ),
     ] = 6.0
     scale: Scale = None
     root: Root = Path()
@@ -73,7 +94,7 @@ class ImportOptions:
 
 @read_options
 def import_method(given: ImportOptions) -> None:
-    """Import the images that another program made of a dataset's test faces, as a method of the matrix."""
+    """Import the images that another program made of a dataset's test faces. They are then measured like a method."""
     from masquerade.params import loading
     from masquerade.pipeline.imported import pictures, recognized, registry
 

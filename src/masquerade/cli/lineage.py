@@ -12,14 +12,14 @@ from rich.text import Text
 from masquerade.cli.common import Json, Root, Scale
 
 app = typer.Typer(
-    no_args_is_help=True, help="Trace a number to its raw data, explain its changes, and verify its files."
+    no_args_is_help=True, help="Trace a number back to the raw data, explain why it changed, and verify its files."
 )
 
 Address = Annotated[
     str,
     typer.Argument(
-        help="PAPER/ITEM, PAPER/ITEM:METHOD\\[/VARIANT]\\[:COLUMN\\[:DATASET]], claims:PAPER:CLAIM, or a file of a "
-        "build."
+        help="The address of a number: PAPER/ITEM for a table, PAPER/ITEM:METHOD\\[/VARIANT]\\[:COLUMN\\[:DATASET]] "
+        "for a row or one of its values, claims:PAPER:CLAIM for a claim, or the path of a file of the build."
     ),
 ]
 
@@ -28,11 +28,11 @@ Address = Annotated[
 def show(
     address: Address,
     as_json: Json = False,
-    full: Annotated[bool, typer.Option("--full", help="Print every parameter in full.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print every parameter with its whole value.")] = False,
     scale: Scale = None,
     root: Root = Path(),
 ) -> None:
-    """Print the chain of a number: table, metrics, measurements, anonymized faces, checkpoint, training, raw data."""
+    """Print where a number comes from: metrics, measurements, anonymized faces, checkpoint, training, raw data."""
     from masquerade.lineage import chain, descriptions, publishing
     from masquerade.lineage.address import resolve
     from masquerade.lineage.history import read_working_copy
@@ -49,13 +49,15 @@ def show(
 
 @app.command()
 def diff(
-    old: Annotated[str, typer.Argument(help="A commit, branch or tag.")],
-    new: Annotated[str, typer.Argument(help="Another one. Default: the working copy.")] = "",
-    cell: Annotated[str, typer.Option("--cell", help="The address of the number, as for `lineage show`.")] = "",
+    old: Annotated[str, typer.Argument(help="The earlier state: a commit, branch or tag.")],
+    new: Annotated[str, typer.Argument(help="The later state. Default: the working copy.")] = "",
+    cell: Annotated[
+        str, typer.Option("--cell", help="The address of the number, written as for `lineage show`. It is required.")
+    ] = "",
     as_json: Json = False,
     root: Root = Path(),
 ) -> None:
-    """Print why a number changed between two commits: which parameter, code, data or environment."""
+    """Print which parameter, code, data or environment made a number change between two commits."""
     from dataclasses import asdict
 
     from masquerade.lineage import descriptions, difference, history
@@ -75,11 +77,13 @@ def diff(
 
 @app.command()
 def verify(
-    every: Annotated[bool, typer.Option("--all", help="Print every broken link, not only the first.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Print every broken link instead of the first one only.")
+    ] = False,
     as_json: Json = False,
     root: Root = Path(),
 ) -> None:
-    """Compute every hash again and print the first broken link. Ends with status 1 when there is one."""
+    """Compute every hash again, and print the first broken link. The exit status is then 1."""
     from dataclasses import asdict
 
     from masquerade.lineage import descriptions
@@ -100,14 +104,14 @@ def _print(lines: Iterable[Text]) -> None:
         console.print(line)
 
 
-records_app = typer.Typer(no_args_is_help=True, help="The records of a build in git: write, merge, and clean them.")
+records_app = typer.Typer(no_args_is_help=True, help="Write, merge and clean the records of a build, which git keeps.")
 
 
 @records_app.command()
 def save(
-    partial: Annotated[bool, typer.Option("--partial", help="Record a build that is not finished, too.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Record a build even if it is not finished.")] = False,
 ) -> None:
-    """Record the build in git and DVC. `snakemake all` does so when it ends."""
+    """Record the build for git and DVC. `snakemake all` does this when it ends."""
     from masquerade.lineage import versioning
     from masquerade.params import repository
 
@@ -119,7 +123,7 @@ def save(
 
 @records_app.command()
 def merge() -> None:
-    """After `git merge` of two builds: put the records and files of both together. The other side must have pushed."""
+    """Combine the records and files of two builds after `git merge`. The other side must have run `dvc push`."""
     from masquerade.lineage import versioning
     from masquerade.params import repository
 
@@ -130,9 +134,9 @@ def merge() -> None:
 
 @records_app.command()
 def clean(
-    delete: Annotated[bool, typer.Option("--delete", help="Delete the files.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the listed files.")] = False,
 ) -> None:
-    """List the files of the scale that no job makes, such as those of a removed variant."""
+    """List the files of the scale that no job writes any more, such as those of a removed variant."""
     from masquerade.lineage import versioning
     from masquerade.params import repository
 

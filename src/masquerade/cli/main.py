@@ -19,7 +19,10 @@ from masquerade.core import files, process, seeding
 from masquerade.core.errors import MasqueradeError, explain_missing_packages
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Face anonymization, measured."
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Anonymize faces with re-implemented published methods, and compare these methods.",
 )
 app.add_typer(params.app, name="params")
 app.add_typer(lineage.app, name="lineage")
@@ -87,17 +90,20 @@ def _print_version(value: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the Python traceback of an error.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print version and commit.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and the commit, and exit."
+        ),
     ] = False,
 ) -> None:
-    """Face anonymization, measured."""
+    """Anonymize faces with re-implemented published methods, and compare these methods."""
 
 
 @app.command("doctor")
 def examine(scale: common.Scale = None, root: common.AnyRoot = Path()) -> None:
-    """List what is installed, what is missing, and what to do about it."""
+    """List what is installed on this machine, what is missing, and what to do about it."""
     from masquerade.cli import doctor
     from masquerade.params import repository
 
@@ -112,15 +118,15 @@ def examine(scale: common.Scale = None, root: common.AnyRoot = Path()) -> None:
 
 @app.command()
 def export(
-    output: Annotated[Path, typer.Argument(metavar="crate", help="The .zip to write.")],
+    output: Annotated[Path, typer.Argument(metavar="crate", help="The .zip file to write.")],
     with_data: Annotated[
         bool,
-        typer.Option("--with-data", help="Add the files of data/ and checkpoints/, without those of private datasets."),
+        typer.Option("--with-data", help="Add the files of data/ and checkpoints/, except those of private datasets."),
     ] = False,
     scale: common.Scale = None,
     root: common.Root = Path(),
 ) -> None:
-    """Export a run as a Workflow Run RO-Crate: its jobs, code, parameters, results, and all licenses."""
+    """Export a build as a Workflow Run RO-Crate, with its jobs, code, parameters, results, and all licenses."""
     from masquerade.lineage import crate
 
     jobs = crate.export(output, root, scale, with_data)

@@ -13,7 +13,9 @@ from rich.text import Text
 from masquerade.cli import common
 from masquerade.cli.common import Json, Root, Scale
 
-app = typer.Typer(no_args_is_help=True, help="Show and check params.yaml; its schema, and the block of a new method.")
+app = typer.Typer(
+    no_args_is_help=True, help="Show and check params.yaml, print its schema, and print the block of a new method."
+)
 
 
 @app.command()
@@ -21,11 +23,15 @@ def show(
     scale: Scale = None,
     origin: Annotated[
         str | None,
-        typer.Option("--origin", help="A dotted key: print it, or each value below it, with the file that sets it."),
+        typer.Option(
+            "--origin",
+            help="A dotted key, such as `methods.fit`. The value, or each value below it, is then printed with "
+            "the file that sets it. Default: all parameters are printed.",
+        ),
     ] = None,
     root: Root = Path(),
 ) -> None:
-    """Print the parameters of a scale, with its overlay, as YAML."""
+    """Print all parameters that take effect at a scale, as YAML."""
     from masquerade.params import loading, overlays
 
     if origin is None:
@@ -39,7 +45,7 @@ def show(
 
 @app.command()
 def check(root: Root = Path()) -> None:
-    """Check params.yaml with the overlay of every scale."""
+    """Check params.yaml together with the overlay of every scale."""
     from masquerade.params import loading, matrix
     from masquerade.pipeline import pretrained_networks
 
@@ -51,9 +57,11 @@ def check(root: Root = Path()) -> None:
 
 @app.command("schema")
 def print_schema(
-    output: Annotated[Path | None, typer.Option("--output", help="The file to write. Default: print it.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="The file to write. Default: the schema is printed.")
+    ] = None,
 ) -> None:
-    """Print the JSON schema of params.yaml, with which an editor completes and checks it."""
+    """Print the JSON schema of params.yaml, with which an editor can complete and check it."""
     from masquerade.params import model
 
     if output is None:
@@ -63,7 +71,9 @@ def print_schema(
 
 
 @app.command()
-def template(method: Annotated[str, typer.Argument(help="A module or folder of methods/.")]) -> None:
+def template(
+    method: Annotated[str, typer.Argument(help="The name of a module or folder of `src/masquerade/methods/`.")],
+) -> None:
     """Print the block of params.yaml for a new method, with the description of each parameter."""
     from masquerade.params import model
 
@@ -75,7 +85,7 @@ def list_cells(
     scale: Scale = None,
     root: Root = Path(),
 ) -> None:
-    """List every cell (dataset, method, variant, seed), with the reason for each cell that does not run."""
+    """List every combination of dataset, method, variant and seed, with the reason if it does not run."""
     from masquerade.papers.cautions import mark_title
     from masquerade.params import loading
     from masquerade.params.matrix import plan_cells as planned
@@ -97,7 +107,7 @@ def list_jobs(
     as_json: Json = False,
     root: Root = Path(),
 ) -> None:
-    """List the jobs of a scale, with the GPU hours of those that were measured (benchmarks/gpu.md). Runs no job."""
+    """List the jobs of a scale without running them, with the GPU hours of those that were measured on a GPU."""
     from masquerade.params import loading
     from masquerade.pipeline import plan as planning
 

@@ -15,15 +15,23 @@ from masquerade.cli.common import AnyRoot, print_error, read_options
 if TYPE_CHECKING:
     from masquerade.pipeline.photographs.anonymizer import Anonymizer
 
-Method = Annotated[str, typer.Option("--method", help="An anonymizer: a block below `methods:` in params.yaml.")]
-Source = Annotated[Path, typer.Option("--input", help="The folder with the images, or one image.", exists=True)]
-Output = Annotated[Path, typer.Option("--output", help="The folder for the results and report.csv.")]
-Variant = Annotated[str | None, typer.Option("--variant", help="One of its variants. Default: the first.")]
-KeyFile = Annotated[Path | None, typer.Option("--key-file", help="The file with the key. Default: a prompt.")]
-Scale = Annotated[
-    str | None, typer.Option("--scale", help="The scale of the networks. Default: photo, if its networks are there.")
+Method = Annotated[
+    str,
+    typer.Option("--method", help="The method that anonymizes: the name of a block under `methods:` in params.yaml."),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")]
+Source = Annotated[Path, typer.Option("--input", help="The folder with the images, or a single image.", exists=True)]
+Output = Annotated[Path, typer.Option("--output", help="The folder into which the results and report.csv are written.")]
+Variant = Annotated[
+    str | None, typer.Option("--variant", help="The variant of the method. Default: the first one in params.yaml.")
+]
+KeyFile = Annotated[
+    Path | None, typer.Option("--key-file", help="The file that holds the key. Default: you are asked for the key.")
+]
+Scale = Annotated[
+    str | None,
+    typer.Option("--scale", help="The scale whose networks are used. Default: `photo`, if its networks are installed."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write into the output folder even if it is not empty.")]
 
 
 @dataclass(frozen=True)
@@ -36,48 +44,78 @@ class AnonymizeOptions:
     variant: Variant = None
     faces: Annotated[
         Literal["refuse", "largest", "all"] | None,
-        typer.Option(help="What to do with an image of several people. Default: refuse; with --photographs: all."),
+        typer.Option(
+            help="What happens to an image of several people: refuse it, take its largest face, or take all "
+            "faces. Default: `refuse`, or `all` with `--photographs`."
+        ),
     ] = None
     whole: Annotated[
-        bool, typer.Option("--photographs", help="Also write whole photographs, with every face replaced in place.")
+        bool, typer.Option("--photographs", help="Also write the whole photographs, in which every face is replaced.")
     ] = False
     small: Annotated[
         Literal["hide", "refuse"] | None,
         typer.Option(
-            help="With --photographs: hide faces that are too small or cannot be cut out under coarse blocks, or "
-            "refuse their photograph. Default: hide."
+            help="What happens, with `--photographs`, to faces that are too small or cannot be cut out: hide them "
+            "under coarse blocks, or refuse their photograph. Default: `hide`."
         ),
     ] = None
     keep_recognizable: Annotated[
-        bool, typer.Option("--keep-recognizable", help="Write results that dlib still takes for the person.")
+        bool,
+        typer.Option(
+            "--keep-recognizable",
+            help="Also write results in which dlib still recognizes the original person. They are refused otherwise.",
+        ),
     ] = False
-    hide: Annotated[str | None, typer.Option(help="Keywords to hide, between commas: identity,age.")] = None
-    keep: Annotated[str | None, typer.Option(help="Keywords to keep, between commas; '' for nothing.")] = None
+    hide: Annotated[
+        str | None,
+        typer.Option(
+            help="The attributes that a method with keywords (LReOrg) hides, separated by commas, such as "
+            "`identity,age`. Default: those of the variant."
+        ),
+    ] = None
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            help="The attributes that it keeps, separated by commas; an empty text keeps nothing. Default: those "
+            "of the variant."
+        ),
+    ] = None
     large: Annotated[
-        bool, typer.Option("--large", help="Also write the generator's images of 1024 pixels, into large/.")
+        bool, typer.Option("--large", help="Also write the generator's images of 1024 pixels, into the folder large/.")
     ] = False
-    seed: Annotated[int | None, typer.Option(help="For experiments only: makes the result predictable.")] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="A seed that makes the result repeatable, and therefore predictable: for experiments only. "
+            "Default: randomness of the operating system."
+        ),
+    ] = None
     key_file: KeyFile = None
     salt: Annotated[
         bool | None,
-        typer.Option(help="A salt for each face, so that faces under one key cannot be linked. Default: on."),
+        typer.Option(
+            help="Store a random salt in each image and mix it into the key, so that faces under one key cannot "
+            "be linked. Default: on."
+        ),
     ] = None
     key_check: Annotated[
         bool | None,
-        typer.Option(help="A check of the key beside each salt, so that recover tells a wrong key. Default: on."),
+        typer.Option(
+            help="Store a check of the key beside the salt, with which `recover` recognizes a wrong key. Default: on."
+        ),
     ] = None
     scale: Scale = None
     overwrite: Overwrite = False
-    go_on: Annotated[bool, typer.Option("--continue", help="Go on with a batch that was stopped.")] = False
+    go_on: Annotated[bool, typer.Option("--continue", help="Continue a batch that was interrupted.")] = False
     root: AnyRoot = Path()
 
 
 @read_options
 def anonymize(given: AnonymizeOptions) -> None:
-    """Cut the faces out of photographs and anonymize them. Writes one PNG for each face, and report.csv.
+    """Anonymize the faces in photographs, and write one PNG for each face and a report.csv.
 
-    A result that dlib's face recognizer still takes for an original is not written. Status 0: every file has all its
-    results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
+    A result in which dlib's face recognizer still recognizes the original person is not written. The exit status is 0
+    if every file has all of its results, 3 if some results are missing, and 1 after an error or without any result.
     """
     from masquerade.cli import outcome
     from masquerade.pipeline.photographs import anonymizer, batches
@@ -124,26 +162,43 @@ class RecoverOptions:
     method: Method
     pictures: Source
     output: Output
-    variant: Variant = None
+    variant: Annotated[
+        str | None,
+        typer.Option("--variant", help="The variant. Default: the one that the images name, else the first."),
+    ] = None
     originals: Annotated[
         Path | None,
-        typer.Option(help="The original photographs, to say how near the result comes.", exists=True),
+        typer.Option(
+            help="The original photographs. If they are given, the report says how similar each result is to its "
+            "original.",
+            exists=True,
+        ),
     ] = None
     key_file: KeyFile = None
     no_salt: Annotated[
-        bool, typer.Option("--no-salt", help="Images whose salt is not known were anonymized without one.")
+        bool,
+        typer.Option(
+            "--no-salt",
+            help="Assume that images without a known salt were anonymized without one. They are refused otherwise.",
+        ),
     ] = False
-    scale: Scale = None
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            "--scale", help="The scale whose networks are used. Default: the one that the images name, else `photo`."
+        ),
+    ] = None
     overwrite: Overwrite = False
     root: AnyRoot = Path()
 
 
 @read_options
 def recover(given: RecoverOptions) -> None:
-    """Recover faces that an invertible method anonymized, from the images and the key alone.
+    """Recover the faces that an invertible method has anonymized, from the anonymized images and the key alone.
 
-    An image is refused if its salt is lost, if the key is wrong, or if something else anonymized it. Status 0: every
-    file has all its results. 3: some files have no result, or not all. 1: a mistake, or no result at all.
+    An image is refused if its salt is lost, if the key is wrong, or if another program anonymized it. The exit status
+    is 0 if every file has all of its results, 3 if some results are missing, and 1 after an error or without any
+    result.
     """
     from masquerade.cli import outcome
     from masquerade.pipeline import image_texts

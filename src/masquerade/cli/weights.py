@@ -9,12 +9,12 @@ from rich.table import Table
 from masquerade.cli import common
 from masquerade.cli.common import Root, Scale
 
-app = typer.Typer(no_args_is_help=True, help="The networks of weights/: list, export and check them.")
+app = typer.Typer(no_args_is_help=True, help="List, export and check the trained networks of the folder weights/.")
 
 
 @app.command("list")
 def list_weights(root: Root = Path()) -> None:
-    """List every network of weights/ with its size and origin."""
+    """List every network of weights/ with its size, its origin and its terms of use."""
     from masquerade.training import cards
 
     table = Table("name", "what", "MB", "scale", "hours", "commit", "terms", title=f"{cards.FOLDER}/")
@@ -29,12 +29,15 @@ def list_weights(root: Root = Path()) -> None:
 def export(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Networks. Default: all backbones and methods; ablations and the set of fakes are named."),
+        typer.Argument(
+            help="The names of networks. Ablations and the set of fakes are exported only if they are named. "
+            "Default: all backbones and methods."
+        ),
     ] = None,
     scale: Scale = None,
     root: Root = Path(),
 ) -> None:
-    """Write the networks of a finished build into weights/, as 16-bit floats with a card each."""
+    """Write the networks of a finished build into weights/, as 16-bit floats, each with a model card."""
     from masquerade.pipeline import weights_export
     from masquerade.training import cards
 
@@ -49,7 +52,7 @@ def export(
 
 @app.command()
 def check(root: Root = Path()) -> None:
-    """Read every file of weights/ again: its hash, and its card against the parameters. Ends with status 1 if not."""
+    """Compare each network with its hash, and its model card with the parameters. The status is 1 if one differs."""
     from masquerade.params import loading
     from masquerade.pipeline import weights_export
     from masquerade.training import cards

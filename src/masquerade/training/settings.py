@@ -117,9 +117,9 @@ class Published(Settings):
     """A network that an official weight file, or one of weights/, may take the place of."""
 
     published: str = ""
-    """The weight file that replaces the training: an official one as ``asset:<role>`` (see `masquerade assets list`),
-    as ``path``, or as ``path#sha256=<checksum>``; one of the folder weights/ as ``weights:<name>``. An empty text means
-    that the network is trained here."""
+    """The weight file that replaces the training. An empty text means that the network is trained here;
+    ``weights:<name>`` is a file of the folder weights/, and ``asset:<role>`` (see `masquerade assets list`), ``path``
+    or ``path#sha256=<checksum>`` is an official file."""
 
 
 class OwnPublished(Settings):
