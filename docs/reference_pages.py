@@ -20,13 +20,14 @@ MARKER = "<!-- `make generated` writes everything below this line -->\n"
 SCALES = ("paper", "evening", "mini", "photo")
 """The scales whose values are listed."""
 METHOD_KEYS = {
+    "every_variant": "",  # a loaded block has none
     "published": "The weights that replace the training: `weights:NAME`, or `asset:ROLE` for an official file. An "
     "empty text means that the method is trained here.",
     "published_ablations": "The same for the training of each variant in `ablations`.",
     "ablations": "The variants that have a checkpoint of their own, each with the values that replace those of "
     "`params` in its training.",
 }
-"""Keys that every method may have, which `model` composes and which therefore have no text below a field."""
+"""Keys that every method may have, which `model` composes without a text. Unset ones are left out."""
 LONGEST = 60
 """The most characters of a value that is printed."""
 
@@ -95,6 +96,8 @@ def _list_parameters(
     """
     meaning = _format_text(node.get("description") or (METHOD_KEYS.get(name, "") if place else ""))
     block = _find_block(schema, node)
+    if name in METHOD_KEYS and not any(tree for trees in values.values() for tree in trees):
+        return
     if block is None:
         if meaning:
             yield Parameter(name, meaning, _describe_kind(schema, node), _format_values(values))
@@ -141,7 +144,7 @@ def _find_block(schema: Any, node: Any) -> Any:
 
 WORDS = {
     "string": "text", "boolean": "true or false", "object": "mapping", "str": "text", "int": "integer",
-    "float": "number", "list[str]": "texts", "bool": "true or false",
+    "float": "number", "list[str]": "texts", "int range": "integer", "dir": "folder",
 }  # fmt: skip
 """Type of JSON schema or of Python -> what a reader calls it; any other has its own name."""
 ENDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
