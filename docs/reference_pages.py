@@ -30,6 +30,8 @@ METHOD_KEYS = {
 """Keys that every method may have, which `model` composes without a text. Unset ones are left out."""
 LONGEST = 60
 """The most characters of a value that is printed."""
+LISTED_ONCE = {"Arithmetic"}
+"""Blocks that stand in many places: only the first one lists its parameters, and the others have them in one value."""
 
 
 class Parameter(NamedTuple):
@@ -57,23 +59,23 @@ def format_configuration(root: Path) -> str:
     """Every parameter of params.yaml: a section for each block, and one for each module of a room."""
     schema = model.build_model().model_json_schema()
     trees = {scale: loading.load(root, scale).typed.model_dump(mode="json") for scale in SCALES}
-    parts, general = [], []
+    parts, general, listed = [], [], {}
     for name, node in schema["properties"].items():
         values = {scale: [tree[name]] for scale, tree in trees.items()}
-        block = _find_block(schema, node)
+        block = schema["$defs"].get(_find_block(node))
         if not block or name == "imported":
-            general += _list_parameters(schema, node, name, values, {})
+            general += _list_parameters(schema, node, name, values, listed)
         elif name in model.ROOMS:
-            parts += [f"## `{name}`", *_format_room(schema, block, name, values)]
+            parts += [f"## `{name}`", *_format_room(schema, block, name, values, listed)]
         else:
-            rows = [*_list_parameters(schema, node, "", values, {})]
+            rows = [*_list_parameters(schema, node, "", values, listed, f"{name}.")]
             parts += [f"## `{name}`", _wrap(block["description"].partition("\n\n")[0]), _format_table(rows)]
     return "\n\n".join(["## Keys outside of any block", _format_table(general), *parts]) + "\n"
 
 
-def _format_room(schema: Any, room: Any, name: str, values: Values) -> Iterator[str]:
+def _format_room(schema: Any, room: Any, name: str, values: Values, listed: dict[str, str]) -> Iterator[str]:
     """A section for each module of a room that has parameters, and a sentence about the others."""
-    without, listed = [], {}
+    without = []
     for module, node in room["properties"].items():
         inner = {scale: [tree[module] for tree in trees] for scale, trees in values.items()}
         rows = [*_list_parameters(schema, node, "", inner, listed, f"{name}.{module}.")]
@@ -91,16 +93,16 @@ def _list_parameters(
 ) -> Iterator[Parameter]:
     """The rows of a parameter: its own, and those of the block that it holds.
 
-    ``listed``: type of a block that was listed -> where. The rows of a later one that no scale sets are not repeated.
-    ``place``: what stands before ``name`` in a dotted key.
+    ``listed``: type of a block that was listed -> where. A later one has one row if no scale sets it, or if its type is
+    in `LISTED_ONCE`. ``place``: what stands before ``name`` in a dotted key.
     """
     meaning = _format_text(node.get("description") or (METHOD_KEYS.get(name, "") if place else ""))
-    block = _find_block(schema, node)
     if name in METHOD_KEYS and not any(tree for trees in values.values() for tree in trees):
         return
-    if block is None:
+    block = _find_block(node)
+    if not block:
         if meaning:
-            yield Parameter(name, meaning, _describe_kind(schema, node), _format_values(values))
+            yield Parameter(name, meaning, _describe_kind(node), _format_values(values))
         return
     entries = _find_entries(node)
     if entries is not None:
@@ -110,13 +112,13 @@ def _list_parameters(
         yield from _list_parameters(schema, entries, f"{name}.NAME", inner, listed, place)
         return
     unset = all(tree is None for trees in values.values() for tree in trees)
-    if name and meaning:
-        same = f" Its parameters are those of `{listed[block['title']]}`." if unset and block["title"] in listed else ""
-        yield Parameter(name, meaning + same, "block", "unset" if unset else "")
-    if unset and block["title"] in listed:
+    if name and block in listed and (unset or block in LISTED_ONCE):
+        yield Parameter(name, f"{meaning} See `{listed[block]}`.", "block", _format_values(values))
         return
-    listed[block["title"]] = f"{place}{name}"
-    for key, child in block.get("properties", {}).items():
+    if name and meaning:
+        yield Parameter(name, meaning, "block", "unset" if unset else "")
+    listed.setdefault(block, f"{place}{name}")
+    for key, child in schema["$defs"][block].get("properties", {}).items():
         inner = {scale: [tree[key] for tree in trees if tree is not None] for scale, trees in values.items()}
         yield from _list_parameters(schema, child, f"{name}.{key}".strip("."), inner, listed, place)
 
@@ -133,13 +135,11 @@ def _find_entries(node: Any) -> Any:
     return entries if isinstance(entries, dict) else None
 
 
-def _find_block(schema: Any, node: Any) -> Any:
-    """The block that a parameter holds, also in the entries of a mapping, or None for a single value."""
+def _find_block(node: Any) -> str:
+    """The name in ``$defs`` of the block that a parameter holds, also in the entries of a mapping; '' for a value."""
     node = _without_null(node)
-    if "$ref" in node:
-        return schema["$defs"][node["$ref"].rpartition("/")[2]]
     entries = _find_entries(node)
-    return None if entries is None else _find_block(schema, entries)
+    return node.get("$ref", "").rpartition("/")[2] if entries is None else _find_block(entries)
 
 
 WORDS = {
@@ -150,24 +150,24 @@ WORDS = {
 ENDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
 
-def _describe_kind(schema: Any, node: Any) -> str:
+def _describe_kind(node: Any) -> str:
     """The type and range of a value, such as "number > 0, < 1"."""
     node = _without_null(node)
     choices = node.get("enum") or ([node["const"]] if "const" in node else [])
     if choices:
         return " or ".join(f"`{choice}`" for choice in choices)
     if "anyOf" in node:
-        return " or ".join(_describe_kind(schema, choice) for choice in node["anyOf"])
+        return " or ".join(_describe_kind(choice) for choice in node["anyOf"])
     if node.get("type") == "array":
         items = node.get("items") or {}
         entries = node.get("prefixItems") or [items] * (
             node["minItems"] if node.get("minItems") == node.get("maxItems") and "minItems" in node else 0
         )
-        kinds = dict.fromkeys(_describe_kind(schema, entry) for entry in entries)
-        return f"{len(entries)} × {' and '.join(kinds)}" if entries else f"list of: {_describe_kind(schema, items)}"
+        kinds = dict.fromkeys(_describe_kind(entry) for entry in entries)
+        return f"{len(entries)} × {' and '.join(kinds)}" if entries else f"list of: {_describe_kind(items)}"
     entries = _find_entries(node)
     if entries is not None:
-        return f"mapping to {_describe_kind(schema, entries)}"
+        return f"mapping to {_describe_kind(entries)}"
     limits = [f"{sign} {node[end]:g}" for end, sign in ENDS.items() if end in node]
     kind: str = node.get("type", "any value")
     return " ".join([WORDS.get(kind, kind), ", ".join(limits)]).strip()
