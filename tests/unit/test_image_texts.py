@@ -26,9 +26,11 @@ def test_a_salted_key_is_a_key_of_the_same_kind_and_differs_by_key_and_salt(kind
     assert mine not in many
 
 
-def test_a_salted_key_is_hkdf_of_key_and_salt():
-    expected = HKDF(hashes.SHA256(), 32, salt=None, info=f"image {SALT}".encode()).derive(b"k" * 32)
+def test_a_salted_key_is_hkdf_of_key_and_salt_and_opens_images_of_earlier_versions():
+    expected = HKDF(hashes.SHA256(), 32, salt=None, info=f"picture {SALT}".encode()).derive(b"k" * 32)
     assert keys.Secret().add_salt(b"k" * 32, bytes.fromhex(SALT)) == expected
+    # Images of earlier versions open with this key: it must not change.
+    assert expected.hex() == "b83834db56dd4d52d553d12ded048d29691efe9b0ec7cd8b424551acbbe609b0"
 
 
 def test_salted_digits_are_spread_evenly():

@@ -132,7 +132,8 @@ def expand(key: bytes, length: int, purpose: str) -> bytes:
 
 
 def _with_salt(key: bytes, salt: bytes, length: int) -> bytes:
-    return expand(key, length, f"image {salt.hex()}")
+    # The word belongs to the format of the written files: another one would close every image that was salted before.
+    return expand(key, length, f"picture {salt.hex()}")
 
 
 def _draw(seed: int, *purpose: object) -> np.random.Generator:
