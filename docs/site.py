@@ -14,7 +14,7 @@ def on_config(config: Any) -> Any:
     menu: list[Any] = ["README.md"]
     for section in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
         heading, _, body = section.partition("\n")
-        entries = re.findall(r"^- \[([^\]]+)\]\((\S+\.md)\):", body, re.MULTILINE)
+        entries = re.findall(r"^- \[([^\]]+)\]\((\S+\.md)\):", body.replace("`", ""), re.MULTILINE)
         pages = [{title: _address(page, config) if page.startswith("../") else page} for title, page in entries]
         menu += [{heading: pages}] if pages else []
     outside = {"Report": config.extra["report"], "Repository": config.extra["repository"]}

@@ -50,8 +50,8 @@ class LatentSettings(RefinementSettings):
     """
 
     share: Share
-    """Share of the way from the generator's mean style to a random one, at which the optimization starts. Above 0.8 the
-    generator also gives odd faces."""
+    """Share of the way from the generator's mean style to a random one, for the face that fills the hidden region
+    before the optimization. Above 0.8 the generator also gives odd faces."""
     points: Weight
     """Weight of the mean squared distance, in sides of the image, between the landmarks of the generated face and those
     that the method is given."""
