@@ -22,6 +22,7 @@ MEASURED = "benchmarks/measured.json"
 MARK = "<!-- results:"
 """What the line above a table begins with."""
 PICTURES = {
+    "overview.jpg": "attackers/overview",
     "figure7.jpg": "identitydp/figure7",
     "identitydp.jpg": "identitydp/figure7 at photo",
     "falco.jpg": "falco/figure3 at photo",
