@@ -45,6 +45,8 @@ class Parameter(NamedTuple):
 
 Values = dict[str, list[Any]]
 """Scale -> the value of a parameter, or of a parameter of every variant: one value for each of them."""
+Listed = dict[str, tuple[str, str]]
+"""Type of a block -> the first place that has it, and the meaning of that place."""
 
 
 def write(root: Path, page: str) -> str:
@@ -59,7 +61,9 @@ def format_configuration(root: Path) -> str:
     """Every parameter of params.yaml: a section for each block, and one for each module of a room."""
     schema = model.build_model().model_json_schema()
     trees = {scale: loading.load(root, scale).typed.model_dump(mode="json") for scale in SCALES}
-    parts, general, listed = [], [], {}
+    parts: list[str] = []
+    general: list[Parameter] = []
+    listed: Listed = {}
     for name, node in schema["properties"].items():
         values = {scale: [tree[name]] for scale, tree in trees.items()}
         block = schema["$defs"].get(_find_block(node))
@@ -73,7 +77,7 @@ def format_configuration(root: Path) -> str:
     return "\n\n".join(["## Keys outside of any block", _format_table(general), *parts]) + "\n"
 
 
-def _format_room(schema: Any, room: Any, name: str, values: Values, listed: dict[str, str]) -> Iterator[str]:
+def _format_room(schema: Any, room: Any, name: str, values: Values, listed: Listed) -> Iterator[str]:
     """A section for each module of a room that has parameters, and a sentence about the others."""
     without = []
     for module, node in room["properties"].items():
@@ -89,15 +93,16 @@ def _format_room(schema: Any, room: Any, name: str, values: Values, listed: dict
 
 
 def _list_parameters(
-    schema: Any, node: Any, name: str, values: Values, listed: dict[str, str], place: str = ""
+    schema: Any, node: Any, name: str, values: Values, listed: Listed, place: str = ""
 ) -> Iterator[Parameter]:
     """The rows of a parameter: its own, and those of the block that it holds.
 
-    ``listed``: type of a block that was listed -> where. A later one has one row if no scale sets it, or if its type is
-    in `LISTED_ONCE`. ``place``: what stands before ``name`` in a dotted key.
+    A block that was ``listed`` before has one row if no scale sets it, or if it is in `LISTED_ONCE`. ``place``: what
+    stands before ``name`` in a dotted key.
     """
     meaning = _format_text(node.get("description") or (METHOD_KEYS.get(name, "") if place else ""))
-    if name in METHOD_KEYS and not any(tree for trees in values.values() for tree in trees):
+    unset = all(tree is None for trees in values.values() for tree in trees)
+    if name in METHOD_KEYS and unset:
         return
     block = _find_block(node)
     if not block:
@@ -111,13 +116,14 @@ def _list_parameters(
             yield Parameter(name, meaning, "block for each name", "")
         yield from _list_parameters(schema, entries, f"{name}.NAME", inner, listed, place)
         return
-    unset = all(tree is None for trees in values.values() for tree in trees)
     if name and block in listed and (unset or block in LISTED_ONCE):
-        yield Parameter(name, f"{meaning} See `{listed[block]}`.", "block", _format_values(values))
+        first, its_meaning = listed[block]
+        meaning = f"See `{first}`." if meaning == its_meaning else f"{meaning} See `{first}`."
+        yield Parameter(name, meaning, "block", _format_values(values))
         return
     if name and meaning:
         yield Parameter(name, meaning, "block", "unset" if unset else "")
-    listed.setdefault(block, f"{place}{name}")
+    listed.setdefault(block, (f"{place}{name}", meaning))
     for key, child in schema["$defs"][block].get("properties", {}).items():
         inner = {scale: [tree[key] for tree in trees if tree is not None] for scale, trees in values.items()}
         yield from _list_parameters(schema, child, f"{name}.{key}".strip("."), inner, listed, place)
@@ -131,8 +137,9 @@ def _without_null(node: Any) -> Any:
 
 def _find_entries(node: Any) -> Any:
     """The type of the entries of a mapping whose names are free, or None for any other type."""
-    entries = _without_null(node).get("additionalProperties")
-    return entries if isinstance(entries, dict) else None
+    node = _without_null(node)
+    entries = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
+    return entries[0] if isinstance(entries[0], dict) else None
 
 
 def _find_block(node: Any) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from masquerade.core import discovery
+from masquerade.params import loading
 
 ROOT = Path(__file__).parents[2]
 MANUAL = sorted((ROOT / "docs").glob("*.md"))
@@ -138,6 +139,17 @@ def test_pages_that_other_files_name_exist():
     files += [ROOT / "params.yaml", ROOT / "slurm/config.yaml", ROOT / "CITATION.cff"]
     named_pages = {page for file in files for page in re.findall(r"\bdocs/\w+\.md", text(file))}
     assert {page for page in named_pages if not (ROOT / page).is_file()} == set()
+
+
+def test_the_configuration_reference_lists_every_parameter(root):
+    listed, heading = set(), ""
+    for line in text(root / "docs/configuration.md").splitlines():
+        heading = f"{title[1]}." if (title := re.match(r"#+ `([\w.]+)`$", line)) else heading * (line[:3] != "## ")
+        listed |= {heading + name for name in re.findall(r"^\| `([\w.]+)` \|", line)}
+    for scale in loading.list_scales(root):
+        leaves = loading.list_leaves(loading.load(root, scale).tree)
+        keys = [re.sub(r"\.variants\.\w+", ".variants.NAME", key) for key, value in leaves if value != {}]
+        assert [key for key in keys if not any(f"{key}.".startswith(f"{name}.") for name in listed)] == []
 
 
 def rules() -> dict[str, tuple[str, str]]:

@@ -78,7 +78,7 @@ class AttributeSettings(Settings):
 
 
 class AttributeProtocol(AttributeSettings, AppliedProtocol):
-    """FALCO's attribute protocol, and the cells to which it applies."""
+    """FALCO's attribute protocol, and the method variants to which it applies."""
 
 
 class RecoverySettings(Settings):
@@ -96,7 +96,7 @@ class RecoverySettings(Settings):
 
 
 class RecoveryProtocol(RecoverySettings, AdjustedProtocol):
-    """The recovery protocol, its judges, and the cells whose faces are recovered."""
+    """How anonymized faces are recovered, for which method variants, and which evaluators measure the result."""
 
     numbers = RecoverySettings
 
@@ -128,7 +128,7 @@ class AttackSettings(Settings):
 
 
 class AttackProtocol(AttackSettings, AppliedProtocol):
-    """The attacks that need no training, and the cells to which they apply."""
+    """The attacks that need no training, and the method variants that they attack."""
 
 
 class AttackedPeople(Settings):
@@ -155,7 +155,7 @@ class InformedSettings(AttackedPeople):
 
 
 class InformedProtocol(InformedSettings, AdjustedProtocol):
-    """Attackers who know the method, and the cells that they attack. A slow method has overrides."""
+    """The attackers who know the method, and the method variants that they attack. Slow methods have `overrides`."""
 
     numbers = AttackedPeople
 
