@@ -18,8 +18,8 @@ app = typer.Typer(
 Address = Annotated[
     str,
     typer.Argument(
-        help="The address of a number: PAPER/ITEM for a table, PAPER/ITEM:METHOD\\[/VARIANT]\\[:COLUMN\\[:DATASET]] "
-        "for a row or one of its values, claims:PAPER:CLAIM for a claim, or the path of a file of the build."
+        help="The address: `PAPER/ITEM` for a table, `PAPER/ITEM:METHOD\\[/VARIANT]\\[:COLUMN\\[:DATASET]]` "
+        "for a row or one of its values, `claims:PAPER:CLAIM` for a claim, or the path of a file of the build."
     ),
 ]
 
