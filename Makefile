@@ -1,7 +1,7 @@
 # make reproduce   installs, then builds tables and figures (scale of params.yaml; `mini`, as delivered, loads networks of weights/)
 # make test        every test but those that follow
 # make photo       the packages for faces of 256 pixels, also on photographs; research, not for commercial use (docs/scale_photo.md)
-# make generated   the files that follow from others: environment.yml, the version in CITATION.cff, the tables of docs/
+# make generated   the files that follow from others: environment.yml, the version in CITATION.cff, the tables and references of docs/
 # make rehearsal-test  the paper scales at full size, once, on random weights
 # make layouts-test  networks and judges at full size read files in the published layouts
 # make setup-test  a fresh clone, and a wheel, installed and used from the package registry alone

@@ -42,7 +42,7 @@ def photographs(folder: Path, count: int) -> None:
 
 
 def run(arguments: list[str], output: Path, pictures: int) -> Times:
-    """Run the program in the repository. Exits if it fails, or if it does not write ``images`` images."""
+    """Run the program in the repository. Exits if it fails, or if it does not write ``pictures`` images."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryFile() as printed:
         began = time.perf_counter()

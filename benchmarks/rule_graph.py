@@ -16,7 +16,7 @@ PICTURE = ROOT / "docs/rule_graph.svg"
 HALF = 0.4
 """Half the width of a rule, in columns."""
 FILES = {
-    "data": "#4c956c", "backbones": "#d68c45", "fakes": "#d68c45", "inversion": "#d68c45", "train": "#d68c45",
+    "data": "#4c956c", "backbones": "#d68c45", "latents": "#d68c45", "train": "#d68c45",
     "anonymize": "#2c6e9b", "recover": "#2c6e9b", "features": "#2c6e9b", "attackers": "#a23e48",
     "measure": "#6d597a", "attributes": "#6d597a", "metrics": "#6d597a", "tables": "#5c677d", "report": "#5c677d",
 }  # fmt: skip

@@ -27,7 +27,7 @@ THING = LASH + 1
 
 @dataclass(frozen=True)
 class Drawing:
-    """``image`` uint8 (H, W, 3); ``landmarks`` float32 (68, 2), (x, y) in pixels; ``mask`` uint8 (H, W) of LABEL."""
+    """``picture`` uint8 (H, W, 3); ``landmarks`` float32 (68, 2), (x, y) in pixels; ``mask`` uint8 (H, W) of LABEL."""
 
     picture: np.ndarray
     landmarks: np.ndarray

@@ -18,7 +18,7 @@ from masquerade.params import loading
 
 RECORDED = Path(__file__).parent / "recorded" / "mobile_stylegan.npz"
 """Of OpenVINO 2026.4 (32-bit floats), z = default_rng(7).standard_normal((4, 512)): ``w``, and each 32nd pixel across
-and down of the ``images``, from the 17th on."""
+and down of the ``pictures``, from the 17th on."""
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ class ArchiveWriter:
     def add(self, picture: np.ndarray | None, row: Mapping[str, object], mask: np.ndarray | None = None) -> None:
         """Add a face: its image, uint8 (H, W, 3), its ``row`` of the index, and its parsing mask, uint8 (H, W).
 
-        ``image``: None for a refused face; its row needs ``status='refused'`` and a ``reason``. Raises ArchiveError.
+        ``picture``: None for a refused face; its row needs ``status='refused'`` and a ``reason``. Raises ArchiveError.
         """
         row = {"status": OK, "reason": "", **row}
         if (picture is None) != (row["status"] == REFUSED):

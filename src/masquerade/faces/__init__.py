@@ -25,7 +25,7 @@ DETAIL = 256
 
 @dataclass(frozen=True)
 class Record:
-    """One face. ``image`` uint8 (H, W, 3), or None for a refusal; ``mask`` uint8 (H, W) of parsing labels, or None.
+    """One face. ``picture`` uint8 (H, W, 3), or None for a refusal; ``mask`` uint8 (H, W) of parsing labels, or None.
 
     ``row`` holds at least ``id`` (unique, safe in a file name), ``identity`` (the person; '' if unknown) and
     ``split`` (train, validation or test). The row of a refusal also has ``status='refused'`` and ``reason``.

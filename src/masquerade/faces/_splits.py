@@ -33,7 +33,7 @@ class SplitCounts(Settings):
 
 
 def deal(pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, dataset: str) -> dict[str, str]:
-    """person -> split. ``images``: person -> number of images; ``sizes``: split -> number of images.
+    """person -> split. ``pictures``: person -> number of images; ``sizes``: split -> number of images.
 
     People are shuffled. Each goes into the first split that still has room for all of their images, or else into
     train. Raises ParameterError when the sizes add up to more images than there are.
@@ -60,7 +60,7 @@ def enlarge(
 ) -> dict[str, str]:
     """person -> split. People of train are dealt to other splits until these have ``sizes`` images.
 
-    ``splits``: person -> published split; ``images``: person -> number of images. Nobody of a published test or
+    ``splits``: person -> published split; ``pictures``: person -> number of images. Nobody of a published test or
     validation split moves. Raises ParameterError if a published split is larger than its size.
     """
     room = dict(sizes)
@@ -79,7 +79,7 @@ def enlarge(
 
 
 def share_out(pictures: int, parts: Mapping[str, int]) -> dict[str, int]:
-    """split -> number of images: ``images`` in the proportions of ``parts``, each rounded."""
+    """split -> number of images: ``pictures`` in the proportions of ``parts``, each rounded."""
     return {split: round(pictures * part / sum(parts.values())) for split, part in parts.items()}
 
 

@@ -244,7 +244,7 @@ def _align(
     picture: np.ndarray, quarters: int, boxes: np.ndarray, faces: Sequence["Face"], selected: Sequence[int],
     smallest: float, size: int,
 ) -> list[PhotographRecord]:  # fmt: skip
-    """The ``selected`` ones of the ``faces``, found in ``boxes`` (N, 4). ``image`` is the photograph turned by
+    """The ``selected`` ones of the ``faces``, found in ``boxes`` (N, 4). ``picture`` is the photograph turned by
     ``quarters``.
     """
     from masquerade.faces.photographs import alignment, hiding

@@ -95,7 +95,7 @@ class Run:
         self._due = time.monotonic() + max(_LIVE_SECONDS, 10 * (time.monotonic() - began))
 
     def log_image(self, name: str, pixels: "np.ndarray") -> None:
-        """Keep a sample image, uint8 (H, W, 3), as the artifact ``images/<name>.png``, if the run shows faces."""
+        """Keep a sample image, uint8 (H, W, 3), as the artifact ``pictures/<name>.png``, if the run shows faces."""
         if not self._shows_faces:
             return
         from PIL import Image

@@ -124,7 +124,7 @@ class Generator(LatentGenerator):
 
     ``size``: 2^k pixels, 8 or more. ``channels``: at 4, 8, ... ``size`` pixels. ``style``: D. ``mapping``: layers of
     the mapping network; ``mapping_rate``: their learning rate relative to the others' (0.01: Karras et al. 2019).
-    ``images``: S, if the images are to be smaller than ``size``. Each pixel is then the mean of a square, as in the
+    ``pictures``: S, if the images are to be smaller than ``size``. Each pixel is then the mean of a square, as in the
     published code of pSp, e4e and FALCO (``AdaptiveAvgPool2d((256, 256))``). The attribute ``size`` is S, and ``drawn``
     is the argument ``size``.
     """

@@ -76,7 +76,7 @@ def read_pictures(archive: FaceArchive, part: str, size: int) -> Tensor:
 def build(metadata: Mapping, pictures: int | None = None) -> Generator:
     """A generator with the architecture of the metadata of a checkpoint, or of the parameters.
 
-    ``images``: the side to which its images are averaged down. Raises ParameterError if that is not possible.
+    ``pictures``: the side to which its images are averaged down. Raises ParameterError if that is not possible.
     """
     side = 2 ** (len(metadata["channels"]) + 1)
     if pictures and side % pictures:

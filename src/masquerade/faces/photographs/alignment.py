@@ -44,7 +44,7 @@ class Square:
         return np.column_stack([axes, self.center + axes @ np.full(2, 0.5 - size / 2.0)])
 
     def turn_back(self, quarters: int, shape: tuple[int, ...]) -> "Square":
-        """The square of ``np.rot90(image, quarters)``, in the image itself. ``shape``: of the image."""
+        """The square of ``np.rot90(picture, quarters)``, in the image itself. ``shape``: of the image."""
         center, right = self.center, self.right
         for turn in range(quarters, 0, -1):  # one turn takes pixel (x, y) to (y, width - 1 - x)
             width = shape[1] if turn % 2 else shape[0]

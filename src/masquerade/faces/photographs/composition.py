@@ -45,7 +45,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Composition:
-    """``image``: uint8 (H, W, 3). ``replaced``: bool (H, W), where nothing of the old image is left."""
+    """``picture``: uint8 (H, W, 3). ``replaced``: bool (H, W), where nothing of the old image is left."""
 
     picture: np.ndarray
     replaced: np.ndarray

@@ -126,7 +126,7 @@ SAMPLES = 6  # rows of a sample image
 
 
 class AnonymousNetTask:
-    """The updates of stage I, then those of stage III. ``images`` uint8 (M, S, S, 3); ``labels`` bool (M, A)."""
+    """The updates of stage I, then those of stage III. ``pictures`` uint8 (M, S, S, 3); ``labels`` bool (M, A)."""
 
     def __init__(self, settings: AnonymousNetSettings, pictures: np.ndarray, labels: np.ndarray, seed: int):
         torch.manual_seed(seeding.derive_seed(seed, "weights"))

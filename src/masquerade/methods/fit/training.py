@@ -213,7 +213,7 @@ KINDS = ("anonymized", "recovered", "wrong")  # of images; each has its discrimi
 class TransformerTask:
     """One update of the discriminators, and one of the transformer and the password classifier.
 
-    ``images`` uint8 (M, S, S, 3); ``identity``: the frozen identity encoder. The batch and the passwords of a step
+    ``pictures`` uint8 (M, S, S, 3); ``identity``: the frozen identity encoder. The batch and the passwords of a step
     depend only on the seed and the number of the step.
     """
 

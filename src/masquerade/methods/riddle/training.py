@@ -125,7 +125,7 @@ OTHERS_RATE = 0.1  # learning rate of Adam, as a share of Muon's; Adam takes the
 class EncryptorTask:
     """One update of the encryptor on a batch of training faces.
 
-    ``images`` uint8 (M, S, S, 3); ``codes`` their W+ (M, layers, style); ``identities`` their unit vectors (M, D).
+    ``pictures`` uint8 (M, S, S, 3); ``codes`` their W+ (M, layers, style); ``identities`` their unit vectors (M, D).
     The batch of a step depends only on the seed and the number of the step.
     """
 

@@ -58,9 +58,9 @@ class Originals:
         """SHA-256 of the ids and pixels of the faces, in their order."""
 
     def match(self, picture: np.ndarray, near: float) -> str:
-        """The id of an original from which ``image`` differs by at most ``near`` gray levels in the mean, else ''.
+        """The id of an original from which ``picture`` differs by at most ``near`` gray levels in the mean, else ''.
 
-        ``image``: uint8 (H, W, 3). The difference of the row means is never larger than that of the pixels. So only
+        ``picture``: uint8 (H, W, 3). The difference of the row means is never larger than that of the pixels. So only
         originals with similar row means are loaded.
         """
         distances = np.abs(self._profiles - _profiles(picture[None])).mean(axis=1)
@@ -70,7 +70,7 @@ class Originals:
         return ""
 
     def disguised(self, picture: np.ndarray, name: str, near: float) -> str:
-        """The id of an original that ``image`` shows in disguise (`disguises`), else ''.
+        """The id of an original that ``picture`` shows in disguise (`disguises`), else ''.
 
         It is compared with the original ``name`` and with those of the most similar `disguises.signature`.
         """
@@ -207,7 +207,7 @@ def sha256(path: Path) -> str:
 def import_cell(
     archive: FaceArchive, pictures: Path, output: Path, knobs: ImportedSet, source: str, about: Mapping[str, object]
 ) -> None:
-    """Write the archive of an imported cell: the test faces of ``archive`` with the images of the file ``images``.
+    """Write the archive of an imported cell: the test faces of ``archive`` with the images of the file ``pictures``.
 
     A face without an image is refused with that reason. ``source``: the paper and the program with its version.
     ``about``: method, variant and seed of the cell. Raises ArchiveError if the hash of the file is not the one in

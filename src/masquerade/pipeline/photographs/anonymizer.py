@@ -131,7 +131,7 @@ class Anonymizer:
     ) -> AnonymizedPhotograph:  # fmt: skip
         """Anonymize one photograph.
 
-        ``image``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
+        ``picture``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
         face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``small``: with
         ``all``, ``hide`` under coarse blocks the faces that are too small for a method or cannot be cut out (the
         default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``, ``checked``: whether each
@@ -180,7 +180,7 @@ class Anonymizer:
     def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
         """The face that an image showed before it was anonymized with ``key``.
 
-        ``image``: the face of a result, as of `anonymize`. ``salt``: of that face; None takes the one that the
+        ``picture``: the face of a result, as of `anonymize`. ``salt``: of that face; None takes the one that the
         image, its file or the report.csv beside it states, and '' says that it has none. Raises WrongKey if the check
         of the image says so; without a check a wrong key gives somebody else. Raises PictureError if the salt is
         lost or another method made the image, and ParameterError for a method that recovers nothing with a key.
