@@ -32,7 +32,6 @@ PICTURES = {
     "gallery_ifadit.jpg": "ifadit/figure3",
     "gallery_lreorg.jpg": "lreorg/figure9",
     "gallery_fit.jpg": "cao21/figure9",
-    "attackers_evening.jpg": "attackers/tradeoff at evening",
 }
 """Name in docs/ -> paper and figure, and the scale if it is another one than that of the build."""
 WIDTHS, LARGEST = (1500, 1300, 1100), 199_000
