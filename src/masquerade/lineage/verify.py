@@ -129,12 +129,12 @@ class _Checker:
                 self.reported.add(path)
                 made_from = f"sha256 {sha256[:12]}; {_describe_digest(current)}"
                 yield Break(path, f"{job.key} was made from other bytes ({made_from})",
-                            f"restore them with `dvc checkout {path}`, or run `snakemake all`.")  # fmt: skip
+                            f"restore them with `dvc checkout --force {path}`, or run `snakemake all`.")  # fmt: skip
         for path, written in job.outputs.items():
             what = self._check_bytes(path, written, job)
             if what and path not in self.reported:
                 self.reported.add(path)
-                yield Break(path, what, f"restore it with `dvc checkout {path}`, or {rebuild}.")
+                yield Break(path, what, f"restore it with `dvc checkout --force {path}`, or {rebuild}.")
         yield from self._check_record(job)
 
     def _check_bytes(self, path: str, written: str, job: Job) -> str:
