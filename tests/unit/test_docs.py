@@ -12,7 +12,9 @@ from masquerade.params import loading
 ROOT = Path(__file__).parents[2]
 MANUAL = sorted((ROOT / "docs").glob("*.md"))
 """The pages of the site."""
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "reference/README.md")] + MANUAL
+BESIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "reference/README.md", "weights/README.md",
+          "weights/photo/README.md")  # fmt: skip
+PAGES = [ROOT / name for name in BESIDE] + MANUAL
 FIVE_PAPERS = ("identitydp", "falco", "cao21", "ifadit", "lreorg")
 DEVIATIONS = "| Place in the paper | The paper says | We do | Why | Can it be switched |"
 """The head of the table of what differs from a paper."""
