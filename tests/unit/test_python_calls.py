@@ -1,5 +1,6 @@
 """`import masquerade`: one photograph, a key and a folder from Python, under the rules of the command line."""
 
+import contextlib
 import multiprocessing
 import os
 import pickle
@@ -130,8 +131,15 @@ class TestOnePhotograph:
         assert len(noise.anonymize(two_people(), faces="largest").faces) == 1
 
     def test_results_differ_without_a_seed(self, root):
+        """About one draw of noise in a hundred is refused, because a face is still detected in it."""
         method = masquerade.load("gaussian_noise", root=root)
-        assert method.anonymize(portrait()).content != method.anonymize(portrait()).content
+        contents = set()
+        for _ in range(6):
+            with contextlib.suppress(masquerade.FaceLeft):
+                contents.add(method.anonymize(portrait()).content)
+            if len(contents) == 2:
+                return
+        pytest.fail("every result is the same image")
 
     def test_networks_are_loaded_once_for_all_photographs(self, root, monkeypatch):
         loaded = []
