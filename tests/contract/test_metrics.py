@@ -61,7 +61,7 @@ def measurements(embeddings, noise, refused=()):
     moved = noise * draw.normal(size=(count, 136))
     vectors = {
         "dlib_face.embedding": embeddings,
-        "mobilenet_v2.features": np.hstack([embeddings, embeddings * 2]),
+        "mobilenet_v2.features": np.hstack([embeddings, embeddings * 2]) + noise,  # the whole set moves
         "dlib_face.box": 30.0 + moved[:, :4],
         "dlib_face.landmarks": 30.0 + moved,
         "mtcnn.points": 30.0 + moved[:, :10],
