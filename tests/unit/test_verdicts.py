@@ -10,12 +10,13 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from masquerade.core.errors import ReferenceFileError
-from masquerade.core.statistics import encode
+from masquerade.core.statistics import compute_weighted_means, encode, people_weights
 from masquerade.papers import claims, claims_page, verdicts
 from masquerade.papers.context import Context
-from masquerade.papers.measured import Results
+from masquerade.papers.measured import Measured, Results, combine
 from masquerade.params.blocks import StandIns
 
 CONTEXT = Context(
@@ -39,6 +40,10 @@ CLAIM = {
 }
 
 
+NORMAL = stats.norm.ppf((np.arange(400) + 0.5) / 400)
+"""Bootstrap samples with the quantiles of a normal distribution."""
+
+
 def side(variant, method="falco", **more):
     return {"method": method, "variant": variant, **more}
 
@@ -53,6 +58,13 @@ def declared(tmp_path, *changes, drop=()):
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump(tree), encoding="utf-8")
     return claims.load(path)
+
+
+def share_of(found, people, seed=0):
+    """A share of people of whom one image each was counted, with its bootstrap samples."""
+    answers = np.random.default_rng(seed).permutation(np.arange(people) < found).astype(float)
+    weights = people_weights(np.array([f"person {place}" for place in range(people)]), 400)
+    return number(found / people, people, people, draws=encode(compute_weighted_means(answers, weights)), people=people)
 
 
 def number(value, over=10, of=10, half=0.0, **more):
@@ -120,8 +132,10 @@ class TestMargins:
 
     def test_two_numbers_of_the_same_people_are_compared_person_by_person(self, tmp_path):
         """Wide intervals that overlap decide a claim if every sample of the people gives the same order."""
-        draws = np.linspace(0.0, 1.0, 400)
-        cells = [cell(name, number(0.5) | {"draws": encode(draws + more)}) for name, more in (("a", 0.05), ("b", 0.0))]
+        draws = np.linspace(-0.5, 0.5, 400)
+        cells = [
+            cell(name, number(value) | {"draws": encode(draws + value)}) for name, value in (("a", 0.55), ("b", 0.5))
+        ]
         assert verdict(tmp_path, cells).word == verdicts.HOLDS
 
     def test_a_number_without_an_interval_tells_nothing(self, tmp_path):
@@ -134,6 +148,52 @@ class TestMargins:
         than = {"than": [side("b"), side("c"), side("d")]}
         assert verdict(tmp_path, cells, than).word == verdicts.FAILS
         assert verdict(tmp_path, cells[:3], {"than": [side("b"), side("c")]}).word == verdicts.UNDECIDED
+
+    def test_equal_shares_of_1_are_not_alike_within_a_thousandth(self, tmp_path):
+        """48 of 48 on both sides allow 5 % without a find on one of them (Jeffreys)."""
+        alike = {
+            "greater": [side("a"), side("b")],
+            "than": [side("b"), side("a")],
+            "paired": True,
+            "note": "as printed",
+        }
+        cells = [cell("a", share_of(48, 48)), cell("b", share_of(48, 48))]
+        miss = float(1 - stats.beta(48.5, 0.5).ppf(0.025))
+        for within, word in ((0.001, verdicts.UNDECIDED), (miss + 0.01, verdicts.HOLDS)):
+            result = verdict(tmp_path, cells, alike | {"within": within})
+            assert result.word == word
+            assert result.smallest.interval == pytest.approx((within - miss, within + miss))
+
+    @pytest.mark.parametrize(
+        ("found", "word"), [(40, verdicts.HOLDS), (47, verdicts.UNDECIDED), (48, verdicts.UNDECIDED)]
+    )
+    def test_share_of_1_is_greater_than_another_by_the_hybrid_of_both_intervals(self, tmp_path, found, word):
+        result = verdict(tmp_path, [cell("a", share_of(48, 48)), cell("b", share_of(found, 48))])
+        [(low, high)] = [margin.interval for margin in result.margins]
+        (a_low, _), (b_low, b_high) = (each.measured.interval for each in result.sides)
+        share = found / 48
+        assert low == pytest.approx(1 - share - np.hypot(1 - a_low, b_high - share))
+        assert high == pytest.approx(1 - share + (share - b_low))
+        assert result.word == word
+
+    def test_one_of_several_differences_that_lies_below_0_by_chance_decides_nothing(self, tmp_path):
+        """Its 95 % interval lies below 0, and that of 1 - 0.05 / 4 does not; alone it decides."""
+        cells = [cell("a", 0.5), *(cell(name, 0.1) for name in "cde")]
+        cells.append(cell("b", number(0.5 + 2.2) | {"draws": encode(0.5 + 2.2 + NORMAL)}))
+        assert verdict(tmp_path, cells).word == verdicts.FAILS
+        result = verdict(tmp_path, cells, {"than": [side(name) for name in "bcde"]})
+        assert result.smallest.interval[1] < 0 < result.smallest.corrected[1]
+        assert (result.word, result.reason) == (
+            verdicts.UNDECIDED,
+            "the interval of its margin lies below 0, but not if corrected for 4 tests",
+        )
+
+    def test_every_difference_above_0_needs_no_correction(self, tmp_path):
+        """The second word of an intersection-union test is as strict as its weakest part."""
+        cells = [cell("a", number(2.2) | {"draws": encode(2.2 + NORMAL)}), *(cell(name, 0.0) for name in "bcde")]
+        result = verdict(tmp_path, cells, {"than": [side(name) for name in "bcde"]})
+        assert result.smallest.corrected[0] < 0 < result.smallest.interval[0]
+        assert result.word == verdicts.HOLDS
 
     def test_seeds_that_disagree_tell_nothing(self, tmp_path):
         a = [cell("a", value, seed) for seed, value in enumerate((0.9, 0.8, 0.9))]
@@ -154,6 +214,76 @@ class TestMargins:
         result = verdict(tmp_path, cells, {"greater": [side("a", attempt="recovered", measure=measure)]})
         assert result.word == verdicts.HOLDS
         assert result.smallest.value == pytest.approx(0.2)
+
+
+class TestSweeps:
+    """Numbers that should fall from the first to the last."""
+
+    SWEEP = {"descending": [side(name) for name in "abcde"]}
+
+    def judge(self, tmp_path, numbers, change=None):
+        cells = [cell(name, value) for name, value in zip("abcde", numbers, strict=False)]
+        return verdict(tmp_path, cells, change or self.SWEEP, drop=("greater", "than"))
+
+    @staticmethod
+    def around(value, deviation, seed):
+        """A number with normal bootstrap samples, independent of those of other seeds."""
+        return number(value) | {"draws": encode(value + deviation * np.random.default_rng(seed).permutation(NORMAL))}
+
+    def test_trend_is_the_least_squares_slope(self, tmp_path):
+        numbers = (0.9, 0.7, 0.75, 0.2, 0.1)
+        result = self.judge(tmp_path, numbers)
+        assert result.trend.value == pytest.approx(-np.polyfit(range(5), numbers, 1)[0])
+        assert result.margin == result.trend
+
+    def test_order_of_two_equal_numbers_does_not_undo_a_trend(self, tmp_path):
+        """The second step goes up by less than its interval."""
+        numbers = [self.around(value, 0.05, seed) for seed, value in enumerate((0.9, 0.7, 0.72, 0.3, 0.1))]
+        result = self.judge(tmp_path, numbers)
+        assert result.smallest.value < 0
+        assert result.smallest.interval[0] < 0 < result.smallest.interval[1]
+        assert result.word == verdicts.HOLDS
+
+    @pytest.mark.parametrize(
+        ("numbers", "word"),
+        [
+            ((0.9, 0.3, 0.7, 0.2, 0.1), verdicts.FAILS),  # a step that is reversed for certain
+            ((0.1, 0.2, 0.3, 0.4, 0.5), verdicts.FAILS),  # it rises
+            ((0.51, 0.49, 0.52, 0.5, 0.49), verdicts.UNDECIDED),
+        ],
+    )
+    def test_reversed_step_or_a_rise_contradicts(self, tmp_path, numbers, word):
+        result = self.judge(tmp_path, [self.around(value, 0.04, seed) for seed, value in enumerate(numbers)])
+        assert result.word == word
+
+    def test_interval_of_the_trend_is_paired_over_people(self, tmp_path):
+        """What moves all numbers alike does not widen it."""
+        numbers = [number(value) | {"draws": encode(value + NORMAL)} for value in (0.5, 0.4, 0.3, 0.2, 0.1)]
+        result = self.judge(tmp_path, numbers)
+        assert result.trend.interval == pytest.approx((0.1, 0.1), abs=1e-6)
+        assert result.word == verdicts.HOLDS
+
+    def test_sweep_that_lacks_a_number_does_not_hold(self, tmp_path):
+        result = self.judge(tmp_path, (0.9, 0.7, 0.5, 0.3))
+        assert (result.trend, result.word) == (None, verdicts.UNDECIDED)
+        assert self.judge(tmp_path, (0.3, 0.5, 0.7, 0.9)).word == verdicts.FAILS
+
+    def test_interval_of_a_trend_with_shares_of_1_covers_the_true_one(self, tmp_path):
+        """Simulated shares of the same 40 people, of which the first is nearly always 1."""
+        chances, draw, covered = np.array([0.999, 0.9, 0.6, 0.3]), np.random.default_rng(0), 0
+        claim = claims.Claim(**(CLAIM | {"greater": (), "than": (), "descending": self.SWEEP["descending"][:4]}))
+        weights = people_weights(np.array([f"person {place}" for place in range(40)]), 400)
+        for _ in range(200):
+            answers = (
+                draw.normal(size=(40, 4)) + draw.normal(size=(40, 1)) < np.sqrt(2) * stats.norm.ppf(chances)
+            ) * 1.0
+            numbers = [
+                Measured(answers[:, place].mean(), draws=compute_weighted_means(answers[:, place], weights), people=40)
+                for place in range(4)
+            ]
+            low, high = combine(numbers, claim.trend)[1]
+            covered += low <= np.dot(claim.trend, chances) <= high
+        assert 0.92 * 200 <= covered <= 0.99 * 200
 
 
 @given(
@@ -235,9 +365,9 @@ class TestPage:
     def test_the_page_counts_the_claims_that_hold_below_the_caution_of_the_scale(self, judged):
         page = claims_page.markdown(judged, ONE)
         counts = [re.sub(r"\s+", "", line) for line in page.splitlines()]
-        assert "|`falco`|3|1|1|1|" in counts
-        assert "|`cao21`|1|1|0|0|" in counts
-        assert "|all|4|2|1|1|" in counts
+        assert "|`falco`|3|0|1|1|1|" in counts
+        assert "|`cao21`|1|0|1|0|0|" in counts
+        assert "|all|4|0|2|1|1|" in counts
         assert "> Scale `tiny`. Numbers mean nothing." in page
         assert "`synthetic_hq` takes the place of CelebA-HQ" in page
         assert "Azure Face" in page
@@ -276,12 +406,74 @@ class TestPage:
         rows = list(csv.DictReader(io.StringIO(claims_page.table(judged, ONE))))
         assert [row["name"] for row in rows] == ["a_is_greater", "fails", "undecided", "chain", "chain"]
         assert [row["difference"] for row in rows] == ["0.4", "-0.4", "", "0.4", "0.25"]
-        assert [row["margin"] for row in rows][-2:] == ["0.25", "0.25"]
-        assert [float(row["low"]) for row in rows[-2:]] == pytest.approx([0.25, 0.25])
+        assert [float(row["margin"]) for row in rows[-2:]] == pytest.approx([0.325, 0.325]), "the mean fall per step"
+        assert [float(row["low"]) for row in rows[-2:]] == pytest.approx([0.325, 0.325])
+        assert [float(row["compared"]) for row in rows[-2:]] == pytest.approx([0.4, 0.25])
+        assert [float(row["compared_low"]) for row in rows[-2:]] == pytest.approx([0.4, 0.25])
         assert rows[2]["reason"] == "`deepprivacy/default`: deepprivacy is not built yet"
         assert rows[2]["greater_value"] == "0.9"
         assert rows[2]["than_value"] == ""
         assert claims_page.longtable(judged, ONE).isascii()
+
+
+class TestRepeatedClaims:
+    """Claims that compare the same numbers where stand-ins take the place of several datasets and evaluators."""
+
+    CONTEXT = replace(
+        ONE,
+        stand_ins=StandIns(
+            datasets={"celeba_hq": "synthetic_hq", "lfw": "synthetic_hq"},
+            judges={"azure": "dlib_face", "arcface": "dlib_face"},
+        ),
+    )
+    LFW = {"name": "LFW", "role": "lfw"}
+    ARCFACE = {"metric": "protection_success_rate", "judge": {"name": "ArcFace", "role": "arcface"}}
+
+    def judge(self, tmp_path, *changes):
+        cells = [cell(name, value) for name, value in (("a", 0.9), ("b", 0.5), ("c", 0.2))]
+        return verdicts.judge(declared(tmp_path, *changes), Results(cells, {}, self.CONTEXT))
+
+    def test_same_comparison_on_one_stand_in_counts_once(self, tmp_path):
+        again = {"name": "again", "paper": "cao21", "dataset": self.LFW, "measure": self.ARCFACE}
+        judged = self.judge(tmp_path, {}, again, {"name": "fails", "greater": [side("c")]})
+        assert [each.repeats and each.repeats.name for each in judged] == [None, "a_is_greater", None]
+        assert verdicts.count_tests(judged) == 2
+        page = claims_page.markdown(judged, self.CONTEXT)
+        counts = [re.sub(r"\s+", "", line) for line in page.splitlines()]
+        assert "|`falco`|2|0|1|1|0|" in counts
+        assert "|`cao21`|1|1|0|0|0|" in counts
+        assert "|all|3|1|1|1|0|" in counts
+        assert "**holds** (repeats `falco: a_is_greater`)" in page
+        assert "2 different comparisons" in page
+        rows = csv.DictReader(io.StringIO(claims_page.table(judged, self.CONTEXT)))
+        assert [row["repeats"] for row in rows] == ["", "falco: a_is_greater", ""]
+
+    def test_order_of_the_pairs_makes_no_other_test(self, tmp_path):
+        than = [side("b"), side("c")]
+        judged = self.judge(tmp_path, {"than": than}, {"name": "again", "than": than[::-1]})
+        assert judged[1].repeats.name == "a_is_greater"
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"greater": CLAIM["than"], "than": CLAIM["greater"]},
+            {"than": [side("b"), side("c")]},
+            {"within": 0.1, "note": "as printed"},
+            {"measure": AZURE | {"part": "eyes"}},
+            {"greater": [side("a", attempt="recovered")]},
+        ],
+    )
+    def test_another_comparison_is_another_test(self, tmp_path, change):
+        assert self.judge(tmp_path, {}, {"name": "other", **change})[1].repeats is None
+
+    def test_sweep_is_another_test_than_its_steps(self, tmp_path):
+        steps = {"greater": [side("a"), side("b")], "than": [side("b"), side("c")], "paired": True}
+        sweep = {"name": "sweep", "greater": [], "than": [], "descending": [side(name) for name in "abc"]}
+        assert self.judge(tmp_path, steps, sweep)[1].repeats is None
+
+    def test_chance_alone_gives_one_verdict_of_forty_on_either_side(self, tmp_path):
+        judged = self.judge(tmp_path, *({"name": f"c{place}", "within": place, "note": "n"} for place in range(20)))
+        assert "chance alone would let at most 0.5 of them hold on average" in claims_page.describe_chance(judged)
 
 
 class TestReading:
@@ -289,6 +481,7 @@ class TestReading:
         ("change", "drop", "words"),
         [
             ({"grater": []}, (), ["unknown key 'grater'", "Did you mean 'greater'"]),
+            ({"greater": [], "than": [], "descending": [side("a"), side("b")]}, (), ["needs three cells or more"]),
             ({"greater": [side("a", methud="x")]}, (), ["greater.0.methud", "Did you mean 'method'"]),
             ({}, ("source",), ["'source' is missing"]),
             ({}, ("than",), ["'than' is missing: a comparison has both sides"]),

@@ -87,6 +87,8 @@ class Value:
     ``note``: facts of the protocol that a reader needs (threshold, false-accept rate).
     ``draws``: the value in each bootstrap sample of the people, (Evidence.draws,), with the weights of
     `Evidence.weights_of`. A sample without a value is NaN. Thresholds are held fixed.
+    ``people``: how many people are behind a share of faces; None for another number. A share of 0 or 1 has its interval
+    from it, since no draw differs from such a share.
     """
 
     value: float
@@ -96,11 +98,12 @@ class Value:
     spread_of: str = ""
     note: str = ""
     draws: np.ndarray | None = field(default=None, compare=False)
+    people: int | None = field(default=None, compare=False)
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval of the value that covers 95 % of the bootstrap samples, or None."""
-        return compute_interval(self.draws)
+        """The 95 % interval of the value (`compute_interval`), or None."""
+        return compute_interval(self.value, self.draws, self.people)
 
 
 class Metric(ABC):

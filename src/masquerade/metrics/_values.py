@@ -9,7 +9,7 @@ import pandas as pd
 
 from masquerade.core.errors import ProtocolError
 from masquerade.core.face_tables import stack
-from masquerade.core.statistics import between, compute_weighted_means, decode, find_threshold
+from masquerade.core.statistics import between, compute_weighted_means, count_people, decode, find_threshold
 from masquerade.metrics import Evidence, Value
 
 PAPERS_SIZE = 256
@@ -34,7 +34,15 @@ def mean(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
 def share(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
     """The mean over the finite ``values`` (N,) of 0 and 1, of N. A share has no spread of its own."""
     average = mean(values, weights)
-    return replace(average, spread=None, spread_of="", note=note if average.over else average.note)
+    return replace(
+        average, spread=None, spread_of="", note=note if average.over else average.note,
+        people=count_people(weights[:, np.isfinite(values)]),
+    )  # fmt: skip
+
+
+def fewest_people(parts: Sequence[Value]) -> int | None:
+    """The people behind a mean of shares: those of its smallest part, so that its interval is not too narrow."""
+    return min((part.people for part in parts if part.people is not None), default=None)
 
 
 def average_pixels(evidence: Evidence, quantity: str, scale: float = 1.0) -> dict[str, Value]:
@@ -51,14 +59,16 @@ def read_attack_value(plain: Mapping[str, Any], note: str, missing: str) -> Valu
     """A number that an attack found, from its JSON. ``missing``: the note of one that is not a number."""
     if plain["value"] is None:
         return Value(float("nan"), plain["over"], plain["of"], note=missing)
-    return Value(plain["value"], plain["over"], plain["of"], note=note, draws=decode(plain["draws"]))
+    return Value(
+        plain["value"], plain["over"], plain["of"], note=note, draws=decode(plain["draws"]), people=plain["people"]
+    )
 
 
 def center(draws: np.ndarray, value: float) -> np.ndarray:
     """The draws moved so that their mean is ``value``.
 
     The means of two sets are farther apart in the samples than in the sets, so a Frechet distance is larger there. The
-    deviation stays.
+    deviation and the skewness stay, so that an interval (`compute_interval`) is corrected for the skewness alone.
     """
     return draws - np.nanmean(draws) + value if np.isfinite(draws).any() else draws
 

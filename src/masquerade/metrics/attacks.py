@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from masquerade.core.statistics import count_people
 from masquerade.metrics import Evidence, Value
 from masquerade.metrics._attacks import (
     Attack,
@@ -213,7 +214,8 @@ def _equal_error(probes: Probes) -> Value:
         return refuse(probes, "the gallery has no strangers")
     every = np.vstack([np.ones(len(rows)), probes.weights[:, rows]])
     rates = equal_error_rates(distances[rows], strangers, every)
-    return Value(float(rates[0]), len(rows), len(distances), draws=rates[1:])
+    people = count_people(probes.weights[:, rows])
+    return Value(float(rates[0]), len(rows), len(distances), draws=rates[1:], people=people)
 
 
 def equal_error_rates(genuine: np.ndarray, strangers: list[np.ndarray], weights: np.ndarray) -> np.ndarray:

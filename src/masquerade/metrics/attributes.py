@@ -12,7 +12,7 @@ from masquerade.core.errors import ProtocolError
 from masquerade.core.face_tables import stack
 from masquerade.core.settings import Settings
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import average_faces, judges_with, mean_of_draws, share
+from masquerade.metrics._values import average_faces, fewest_people, judges_with, share
 
 THRESHOLD = 0.5
 Attribute = Annotated[str, Field(min_length=1)]
@@ -132,7 +132,10 @@ def _means(parts: dict[str, tuple[np.ndarray, str]], over: list[str], weights: n
 
 
 def _balance(truth: np.ndarray, predicted: np.ndarray, weights: np.ndarray, note: str) -> Value:
-    """The mean over contents of the share that is kept among the originals with that content."""
+    """The mean over contents of the share that is kept among the originals with that content.
+
+    A bootstrap sample without one of the contents has no value.
+    """
     agree = _agree(truth, predicted)
     is_measured = np.isfinite(agree)
     contents, numbers = np.unique(truth[is_measured], return_counts=True)
@@ -146,7 +149,8 @@ def _balance(truth: np.ndarray, predicted: np.ndarray, weights: np.ndarray, note
         int(is_measured.sum()),
         len(agree),
         note=f"{note}; {' and '.join(map(str, numbers))} faces of each content",
-        draws=mean_of_draws([part.draws for part in shares if part.draws is not None]),
+        draws=np.mean([part.draws for part in shares if part.draws is not None], axis=0),
+        people=fewest_people(shares),
     )
 
 
@@ -155,8 +159,11 @@ def _mean_of(values: list[Value]) -> Value:
     note = next((value.note for value in values if math.isnan(value.value)), "mean over the keywords")
     number = float(np.mean([value.value for value in values]))
     samples = [value.draws for value in values if value.draws is not None]
-    draws = mean_of_draws(samples) if len(samples) == len(values) else None
-    return Value(number, min(value.over for value in values), min(value.of for value in values), note=note, draws=draws)
+    draws = np.mean(samples, axis=0) if len(samples) == len(values) else None
+    return Value(
+        number, min(value.over for value in values), min(value.of for value in values), note=note, draws=draws,
+        people=fewest_people(values),
+    )  # fmt: skip
 
 
 class GenderPreservation(Metric):

@@ -60,7 +60,7 @@ class TrueAcceptanceRate(Metric):
         published = "pairs" in evidence.original
         folds = evidence.original["fold"].to_numpy() if published else self._folds(names)
         first, second = _read_published_pairs(evidence.original) if published else (np.empty(0, int), np.empty(0, int))
-        rates, draws, counted, pairs, fewest = [], [], 0, 0, math.inf
+        rates, draws, counted, pairs, fewest, tested = [], [], 0, 0, math.inf, set()
         for fold in sorted(set(folds)):
             if published:
                 same, inside = names[first] == names[second], folds[first] == fold
@@ -80,13 +80,16 @@ class TrueAcceptanceRate(Metric):
                 counted += measured.size
                 rates.append(float(measured.mean()))
                 draws.append(compute_weighted_means(accepted, evidence.weights_of(people)))
+                tested |= set(people[np.isfinite(accepted)])
         if not rates:
             reason = too_few(self.params.far, int(fewest), "the folds") if pairs else "nobody has two images"
             return Value(math.nan, 0, pairs, note=reason)
         spread = float(np.std(rates)) if len(rates) > 1 else None
         note = f"FAR {self.params.far:g} of at least {int(fewest)} impostor pairs, {len(rates)} folds"
         kind = "folds" if spread is not None else ""
-        return Value(float(np.mean(rates)), counted, pairs, spread, kind, note, mean_of_draws(draws))
+        return Value(
+            float(np.mean(rates)), counted, pairs, spread, kind, note, mean_of_draws(draws), people=len(tested)
+        )
 
     def _folds(self, names: np.ndarray) -> np.ndarray:
         """The fold of each image, (N,): people take the folds in turn, in the order of their names."""
@@ -178,4 +181,4 @@ def _identify(evidence: Evidence, column: str) -> Value:
         return Value(math.nan, 0, int(several.sum()), note=reason)
     note = f"chance {np.mean(chances):.3f}, nearest of {len(compared)} originals without its own"
     draws = compute_weighted_means(np.array(right, dtype=float), evidence.weights_of(np.array(people)))
-    return Value(float(np.mean(right)), len(right), int(several.sum()), note=note, draws=draws)
+    return Value(float(np.mean(right)), len(right), int(several.sum()), note=note, draws=draws, people=len(set(people)))

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from masquerade.core.annotations import ANNOTATED, INNER, OUTER
-from masquerade.core.statistics import compute_weighted_ratios, people_of
+from masquerade.core.statistics import compute_weighted_ratios, count_people, people_of
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import mean, mean_of_draws, share
+from masquerade.metrics._values import fewest_people, mean, mean_of_draws, share
 
 THRESHOLD = 0.5
 
@@ -86,24 +86,33 @@ def _value(right: np.ndarray, weights: np.ndarray, note: str) -> Value:
     if not is_measured.any():
         return Value(math.nan, 0, len(right), note="no test image has a label and a prediction")
     draws = compute_weighted_ratios(np.where(is_measured, right, 0.0).sum(axis=1), is_measured.sum(axis=1), weights)
+    is_counted = is_measured.any(axis=1)
     return Value(
-        float(right[is_measured].mean()), int(is_measured.any(axis=1).sum()), len(right), note=note, draws=draws
-    )
+        float(right[is_measured].mean()), int(is_counted.sum()), len(right), note=note, draws=draws,
+        people=count_people(weights[:, is_counted]),
+    )  # fmt: skip
 
 
 def _balance(right: np.ndarray, label: np.ndarray, weights: np.ndarray, note: str) -> Value:
-    """The mean over attributes of the mean of both rates, from (images, attributes) each."""
-    rates, draws = [], []
+    """The mean over attributes of the mean of both rates, from (images, attributes) each.
+
+    In a bootstrap sample without images of one kind, an attribute does not count.
+    """
+    rates, draws, shares = [], [], []
     for answers, truth in zip(right.T, label.T, strict=True):
         kinds = [share(np.where(truth == kind, answers, np.nan), weights) for kind in (1, 0)]
         if all(kind.over for kind in kinds):
             rates.append(sum(kind.value for kind in kinds) / 2)
-            draws.append(mean_of_draws([kind.draws for kind in kinds if kind.draws is not None]))
+            draws.append(np.mean([kind.draws for kind in kinds if kind.draws is not None], axis=0))
+            shares += kinds
     over = int(np.isfinite(right).any(axis=1).sum())
     if not rates:
         return Value(math.nan, 0, len(right), note="no attribute is there in some test images and not in others")
     some = "" if len(rates) == right.shape[1] else f"; {len(rates)} of {right.shape[1]} attributes vary"
-    return Value(float(np.mean(rates)), over, len(right), note=note + some, draws=mean_of_draws(draws))
+    return Value(
+        float(np.mean(rates)), over, len(right), note=note + some, draws=mean_of_draws(draws),
+        people=fewest_people(shares),
+    )  # fmt: skip
 
 
 def _absent(frame: pd.DataFrame) -> dict[str, Value]:

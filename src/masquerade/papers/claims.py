@@ -37,9 +37,10 @@ class Compared(Declared):
 
 
 class Claim(Declared):
-    """Every number of ``greater`` is greater than every one of ``than``, or each of ``descending`` than the next.
+    """Every number of ``greater`` is greater than every one of ``than``, or the numbers of ``descending`` fall.
 
-    The margin of a comparison is greater - than + ``within``.
+    The margin of a comparison is greater - than + ``within``; that of a sweep (``descending``) is the mean fall per
+    step, which ``trend`` gives, plus ``within``.
     """
 
     paper: str
@@ -58,6 +59,7 @@ class Claim(Declared):
     paired: bool = False
     """Each of ``greater`` is compared only with the one of ``than`` at the same place. Both have the same length."""
     descending: tuple[Compared, ...] = ()
+    """A sweep of three numbers or more: they fall from the first to the last. Two numbers are a comparison."""
     within: Annotated[float, Field(ge=0)] = 0
     """By how much a number may be smaller than the other and still count, if the paper calls them alike; ``note`` says
     from where it is. In the unit of the measure. Two numbers are alike if each is ``greater`` once, ``paired``."""
@@ -79,6 +81,16 @@ class Claim(Declared):
             return list(zip(places[:first], places[first:], strict=True))
         return [(one, other) for one in places[:first] for other in places[first:]]
 
+    @property
+    def trend(self) -> list[float]:
+        """The coefficients, one for each side of a sweep, of minus the least-squares slope of its numbers by place.
+
+        With the places x and their mean m they are (m - x) / sum (x - m)^2, and their sum is 0.
+        """
+        center = (len(self.sides) - 1) / 2
+        offsets = [center - place for place in range(len(self.sides))]
+        return [offset / sum(each**2 for each in offsets) for offset in offsets]
+
     def measure_of(self, side: Compared) -> Measure:
         """The number of a side that is compared."""
         measure = side.measure or self.measure
@@ -89,8 +101,8 @@ class Claim(Declared):
     def _compares(self) -> "Claim":
         if bool(self.descending) == bool(self.greater or self.than):
             raise ValueError("a claim has either 'greater' and 'than', or 'descending'")
-        if self.descending and len(self.descending) < 2:
-            raise ValueError("'descending' needs two cells or more")
+        if self.descending and len(self.descending) < 3:
+            raise ValueError("'descending' needs three cells or more: two are 'greater' and 'than'")
         if not self.descending and not (self.greater and self.than):
             raise ValueError(f"'{'than' if self.greater else 'greater'}' is missing: a comparison has both sides")
         if self.paired and len(self.greater) != len(self.than):

@@ -8,9 +8,9 @@ from masquerade.papers import cautions, documents, layout
 from masquerade.papers.claims import Claim
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
-from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED, Side, Verdict
+from masquerade.papers.verdicts import FAILS, HOLDS, UNDECIDED, Margin, Side, Verdict, count_tests
 
-SUMMARY = ["Paper", "Claims", "Hold here", "Do not hold", "Inconclusive"]
+SUMMARY = ["Paper", "Claims", "Repeat another", "Hold here", "Do not hold", "Inconclusive"]
 HEAD = ["Claim", "Here", "Margin", "Compared", "Measure", "In the paper"]
 MEASURES = ["Metric", "Unit", "Evaluator in the paper", "Here", "±", "Protocol"]
 
@@ -65,8 +65,10 @@ def table(verdicts: Sequence[Verdict], context: Context) -> str:
 
 
 def _record(verdict: Verdict, seed: int, pair: tuple[int, int], context: Context) -> dict[str, Any]:
-    claim, margin = verdict.claim, verdict.smallest
+    claim, margin = verdict.claim, verdict.margin
     low, high = (margin and margin.interval) or (None, None)
+    compared = next((each for each in verdict.margins if each.pair == pair), None)
+    compared_low, compared_high = (compared and compared.interval) or (None, None)
     sides: dict[str, Any] = {}
     for name, place in zip(("greater", "than"), pair, strict=True):
         side = verdict.sides[place]
@@ -83,9 +85,13 @@ def _record(verdict: Verdict, seed: int, pair: tuple[int, int], context: Context
         "source": claim.source,
         "dataset": verdict.dataset,
         "verdict": verdict.word,
+        "repeats": name_claim(verdict.repeats) if verdict.repeats else "",
         "margin": margin.value if margin else None,
         "low": low,
         "high": high,
+        "compared": compared.value if compared else None,
+        "compared_low": compared_low,
+        "compared_high": compared_high,
         "seed": seed,
         **sides,
         "difference": None if greater is None or than is None else greater - than,
@@ -100,13 +106,32 @@ def _preamble(verdicts: Sequence[Verdict], context: Context) -> list[str]:
         f"Scale `{context.scale}`. {context.caution}".rstrip(),
         *layout.dataset_sentences(datasets, context),
         "This page checks what the papers assert on the numbers measured here. The margin is the smallest difference "
-        "between the numbers that should be greater and those that should be smaller. If a claim says that numbers "
-        "are alike, a tolerance is added, which the note of the claim states. [low, high] is the 95 % bootstrap "
+        "between the numbers that should be greater and those that should be smaller; for a sweep it is the mean fall "
+        "of the numbers per step (their least-squares slope), and the smallest step stands beside it. If a claim says "
+        "that numbers are alike, a tolerance is added, which the note of the claim states. [low, high] is the 95 % "
         f"interval of the margin over {resampled}. A claim **holds** if the intervals of all its differences lie above "
-        "0, and does not hold if one of them lies below 0. If an interval contains 0, or a number is missing, it is "
-        "inconclusive. Nothing is corrected for the number of claims (docs/results.md). If several numbers are "
-        "compared, bold marks the two between which the margin lies.",
+        "0, and does not hold if one of them, corrected for their number (Holm), lies below 0. A sweep holds if the "
+        "interval of its slope lies above 0, and does not hold if that of the slope or of a step, so corrected, lies "
+        "below 0. Otherwise, or if a number is missing, a claim is inconclusive. If several numbers are compared, bold "
+        "marks the two with the smallest difference.",
+        "A claim that compares the same numbers as an earlier one at this scale repeats it, and counts once. "
+        f"{describe_chance(verdicts)}",
     ]
+
+
+def describe_chance(verdicts: Sequence[Verdict]) -> str:
+    """How many verdicts chance alone would give, as a sentence."""
+    tests = count_tests(verdicts)
+    return (
+        f"{tests} different comparisons have the numbers that could decide them. A verdict errs in at most 2.5 % of "
+        "the cases: if the true margin of each comparison were 0, chance alone would let at most "
+        f"{tests / 40:.1f} of them hold on average, and as many not hold."
+    )
+
+
+def name_claim(claim: Claim) -> str:
+    """The name of a claim among those of all papers."""
+    return f"{claim.paper}: {claim.name}"
 
 
 def _heading(paper: str, context: Context) -> str:
@@ -117,10 +142,12 @@ def _heading(paper: str, context: Context) -> str:
 
 
 def _count(paper: str, verdicts: Sequence[Verdict]) -> list[str]:
-    words = [verdict.word for verdict in verdicts if paper in ("", verdict.claim.paper)]
+    of_paper = [verdict for verdict in verdicts if paper in ("", verdict.claim.paper)]
+    words = [verdict.word for verdict in of_paper if not verdict.repeats]
     return [
         f"`{paper}`" if paper else "all",
-        str(len(words)),
+        str(len(of_paper)),
+        str(len(of_paper) - len(words)),
         *(str(words.count(word)) for word in (HOLDS, FAILS, UNDECIDED)),
     ]
 
@@ -137,12 +164,18 @@ def _row(verdict: Verdict, context: Context) -> list[str]:
 
 
 def _word(verdict: Verdict) -> str:
-    return f"**{verdict.word}**" + (f": {verdict.reason}" if verdict.reason else "")
+    repeated = f" (repeats `{name_claim(verdict.repeats)}`)" if verdict.repeats else ""
+    return f"**{verdict.word}**{repeated}" + (f": {verdict.reason}" if verdict.reason else "")
 
 
 def _margin(verdict: Verdict) -> str:
-    """The margin with its interval."""
-    margin = verdict.smallest
+    """The margin with its interval; for a sweep also the smallest step."""
+    if not verdict.claim.descending:
+        return _describe_margin(verdict.smallest)
+    return f"{_describe_margin(verdict.trend)} per step; smallest step {_describe_margin(verdict.smallest)}"
+
+
+def _describe_margin(margin: Margin | None) -> str:
     if margin is None:
         return layout.NONE
     ends = f" [{', '.join(map(_number, margin.interval))}]" if margin.interval else ""

@@ -56,7 +56,10 @@ def notes(result: "TableResult") -> list[str]:
     seeds = f"{'Seeds' if several else 'Seed'} {', '.join(map(str, context.seeds))}" + (
         ": mean ± standard deviation over the seeds, for methods whose results depend on the seed." if several else "."
     )
-    intervals = f"[low, high] is the 95 % bootstrap interval over people{' and seeds' if several else ''}."
+    intervals = (
+        f"[low, high] is the 95 % bootstrap interval over people{' and seeds' if several else ''} (BCa; at a share of "
+        "0 or 1, at least that of Jeffreys for so many people)."
+    )
     sentences = ours if table.ours else [f"† marks what is not in the paper. {' '.join(ours)}".rstrip()]
     sentences += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]
     sentences += [table.note] if table.note else []

@@ -13,6 +13,7 @@ prints. The metrics of one cell, as step ``evaluate`` writes them::
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.core import seeding
-from masquerade.core.statistics import compute_interval, decode
+from masquerade.core.statistics import COVERED, combine_intervals, compute_interval, correlate_draws, decode
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure, Printed
 from masquerade.params.matrix import Setting
@@ -36,13 +37,13 @@ class Measured:
     ``seed_spread`` is the standard deviation (n - 1) over seeds, None for one seed. ``own_spread`` is the one that the
     metric's protocol reports (``own_spread_of``: folds, faces), pooled over seeds as the root of the mean variance.
     ``over`` of ``of`` faces or pairs are counted, summed over seeds. ``value`` is None when no seed gave a number.
-    ``reason`` says why there is no value, or why some seeds gave none. ``interval`` covers 95 % of the ``draws``: the
-    value in each bootstrap sample of the people and the seeds, (B,). ``key_spread`` is the standard deviation over
-    keys, each one for all faces, for a method that takes a key.
+    ``reason`` says why there is no value, or why some seeds gave none. ``draws``: the value in each bootstrap sample of
+    the people and the seeds, (B,). ``people``: how many are behind a share of faces, who are the same in all seeds;
+    None for another number. ``key_spread`` is the standard deviation over keys, each one for all faces, for a method
+    that takes a key.
     """
 
     value: float | None = None
-    interval: tuple[float, float] | None = None
     key_spread: float | None = None
     seed_spread: float | None = None
     own_spread: float | None = None
@@ -53,6 +54,21 @@ class Measured:
     note: str = ""
     reason: str = ""
     draws: np.ndarray | None = field(default=None, compare=False, repr=False)
+    people: int | None = None
+
+    def find_interval(self, covered: float = COVERED) -> tuple[float, float] | None:
+        """The interval that covers a share ``covered`` (`compute_interval`); None without a value or without draws."""
+        return None if self.value is None else compute_interval(self.value, self.draws, self.people, covered)
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval."""
+        return self.find_interval()
+
+    @property
+    def is_extreme(self) -> bool:
+        """Whether this is a share of 0 or 1, which has the same value in every bootstrap sample."""
+        return self.people is not None and self.value in (0.0, 1.0)
 
 
 class Results:
@@ -112,7 +128,6 @@ class Results:
         key_spreads = [value["key_spread"] for value in counted if value.get("key_spread") is not None]
         return Measured(
             value=fmean(numbers),
-            interval=compute_interval(drawn),
             key_spread=math.sqrt(fmean(spread**2 for spread in key_spreads)) if key_spreads else None,
             seed_spread=stdev(numbers) if len(numbers) > 1 else None,
             own_spread=math.sqrt(fmean(spread**2 for spread in spreads)) if spreads else None,
@@ -123,6 +138,7 @@ class Results:
             note="; ".join(dict.fromkeys(value["note"] for value in counted if value.get("note"))),
             reason=few if missing else "",
             draws=drawn,
+            people=min((value["people"] for value in counted if value.get("people") is not None), default=None),
         )
 
     def by_seed(self, key: Setting, measure: Measure, attempt: str | None = None) -> dict[int, Mapping[str, Any]]:
@@ -215,17 +231,32 @@ class Order:
         )
 
 
-def subtract(greater: Measured, than: Measured, within: float = 0.0) -> tuple[float, tuple[float, float] | None]:
-    """The difference of two values plus ``within``, and its interval; both must have a value.
+DIFFERENCE = (1.0, -1.0)
+"""The coefficients of the difference of two numbers."""
 
-    The interval is that of the differences in each bootstrap sample of the same people.
+
+def combine(
+    numbers: Sequence[Measured], coefficients: Sequence[float], within: float = 0.0, covered: float = COVERED
+) -> tuple[float, tuple[float, float] | None]:
+    """The sum of several numbers, each times its coefficient, plus ``within``; and its interval.
+
+    Every number must have a value; without draws there is no interval. The interval covers a share ``covered``. It is
+    that of the sum in each bootstrap sample of the same people. A share of 0 or 1 does not vary over the samples, so
+    with one the interval is combined from those of the numbers (`combine_intervals`).
     """
-    assert greater.value is not None
-    assert than.value is not None
-    value = greater.value - than.value + within
-    if greater.draws is None or than.draws is None:
+    scales, values = np.array(coefficients), np.array([number.value for number in numbers], dtype=np.float64)
+    value = float(scales @ values) + within
+    samples = [number.draws for number in numbers if number.draws is not None]
+    if len(samples) < len(numbers):
         return value, None
-    return value, compute_interval(greater.draws - than.draws + within)
+    draws = np.stack(samples)
+    if not any(number.is_extreme for number in numbers):
+        return value, compute_interval(value, scales @ draws + within, covered=covered)
+    intervals = [interval for number in numbers if (interval := number.find_interval(covered))]
+    if len(intervals) < len(numbers):
+        return value, None
+    low, high = combine_intervals(values, scales, np.array(intervals), correlate_draws(draws))
+    return value, (low + within, high + within)
 
 
 def compare_orders(rows: Sequence[tuple[Printed | None, Measured]]) -> list[Order]:
@@ -238,7 +269,7 @@ def compare_orders(rows: Sequence[tuple[Printed | None, Measured]]) -> list[Orde
     ]
     for (place, printed, measured), (other_place, other_printed, other_measured) in combinations(numbers, 2):
         if sign := np.sign(printed - other_printed):
-            comparison = _compare(sign, subtract(measured, other_measured)[1])
+            comparison = _compare(sign, combine((measured, other_measured), DIFFERENCE)[1])
             orders[place] += comparison
             orders[other_place] += comparison
     return orders

@@ -139,7 +139,8 @@ def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dic
     """{metric: {judge: value with its denominator}}. A value that is not finite becomes None.
 
     ``low`` and ``high`` are the ends of the value's interval, None without one. ``draws`` holds the bootstrap samples
-    (`statistics.encode`), so that the difference of two cells has an interval too.
+    (`statistics.encode`) and ``people`` the number of people behind a share, so that the difference of two cells has an
+    interval too.
     Raises ProtocolError if a metric returns something else than Values.
     """
     return {name: _make_plain(name, metric.compute(measured)) for name, metric in metrics.items()}
@@ -200,7 +201,7 @@ def _make_plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
             "value": _to_plain_number(value.value), "over": _to_plain_number(value.over),
             "of": _to_plain_number(value.of),
             "spread": _to_plain_number(value.spread), "spread_of": value.spread_of, "note": value.note,
-            "low": low, "high": high, "draws": draws,
+            "low": low, "high": high, "people": value.people, "draws": draws,
         }  # fmt: skip
     return plain
 

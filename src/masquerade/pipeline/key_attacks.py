@@ -20,6 +20,7 @@ from masquerade.core.statistics import (
     between,
     compute_interval,
     compute_weighted_means,
+    count_people,
     encode,
     find_threshold,
     people_of,
@@ -197,16 +198,21 @@ def measure_linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> d
 
 def _compute_share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
     """The mean of the finite values (N,), as `_to_plain` values."""
-    finite = values[np.isfinite(values)]
-    mean = float(finite.mean()) if finite.size else math.nan
-    return _to_plain(mean, compute_weighted_means(values, weights), int(finite.size), len(values))
+    is_measured = np.isfinite(values)
+    mean = float(values[is_measured].mean()) if is_measured.any() else math.nan
+    draws, people = compute_weighted_means(values, weights), count_people(weights[:, is_measured])
+    return _to_plain(mean, draws, int(is_measured.sum()), len(values), people)
 
 
-def _to_plain(value: float, draws: np.ndarray, over: int, of: int) -> dict[str, Any]:
-    """A number with its interval, denominators and bootstrap ``draws`` (B,), as JSON holds it; None in place of NaN."""
-    low, high = compute_interval(draws) or (None, None)
+def _to_plain(value: float, draws: np.ndarray, over: int, of: int, people: int | None = None) -> dict[str, Any]:
+    """A number with its interval, denominators and bootstrap ``draws`` (B,), as JSON holds it; None in place of NaN.
+
+    ``people``: how many are behind a share; None for another number.
+    """
+    low, high = compute_interval(value, draws, people) or (None, None)
     number = value if math.isfinite(value) else None
-    return {"value": number, "low": low, "high": high, "over": over, "of": of, "draws": encode(draws)}
+    ends = {"low": low, "high": high}
+    return {"value": number, **ends, "over": over, "of": of, "people": people, "draws": encode(draws)}
 
 
 def _find_strangers(people: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from masquerade.core import discovery, fingerprints
 from masquerade.lineage.address import list_addresses, make_slug
-from masquerade.papers import cautions, layout, reference
+from masquerade.papers import cautions, claims_page, layout, reference
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Column, Table
 from masquerade.papers.figure_declarations import Figure
@@ -262,6 +262,7 @@ def render(papers: Sequence[Paper], build: Build) -> str:
             further={path: path.read_text(encoding="utf-8") for path in build.further},
             stand_ins=cautions.explain_stand_ins(((name, name) for name in methods), context.latent_stand_ins),
             verdicts=(HOLDS, FAILS, UNDECIDED),
+            chance=claims_page.describe_chance([verdict for paper in papers for verdict in paper.claims]),
             legend=layout.LEGEND,
         )
     )
@@ -281,6 +282,7 @@ def _make_environment(context: Context) -> jinja2.Environment:
         "fact": lambda value: f"{value:.6g}" if isinstance(value, float) else str(value),
         "anchor": lambda setting: f"from-{'-'.join(setting)}",
         "groupby_neighbors": lambda heads: [(group, len(places)) for group, places in layout.groups(heads)],
+        "claim_name": claims_page.name_claim,
         "stand_in": lambda name: cautions.mark_title(name, name, context.latent_stand_ins),
         "stand_in_mark": lambda method: cautions.mark_title("", method, context.latent_stand_ins),
     }

@@ -1,0 +1,136 @@
+"""Intervals: against scipy's BCa, the jackknife, Jeffreys' and Newcombe's formulas, and simulated shares."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from masquerade.core.statistics import (
+    combine_intervals,
+    compute_interval,
+    compute_weighted_means,
+    correlate_draws,
+    count_people,
+    people_weights,
+)
+from masquerade.metrics._values import share
+
+PEOPLE = np.array([f"person {number}" for number in range(50)])
+SKEWED = np.random.default_rng(3).exponential(size=len(PEOPLE))
+
+
+@pytest.fixture(scope="module")
+def draws():
+    """The mean of SKEWED in 20,000 bootstrap samples of the people."""
+    return compute_weighted_means(SKEWED, people_weights(PEOPLE, 20_000))
+
+
+class TestBCa:
+    def test_interval_of_a_skewed_mean_is_that_of_scipy(self, draws):
+        """Ends within a tenth of the standard deviation; those of the percentile interval are farther away."""
+        expected = stats.bootstrap(
+            (SKEWED,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(0)
+        ).confidence_interval
+        ends = compute_interval(SKEWED.mean(), draws)
+        assert ends == pytest.approx(tuple(expected), abs=0.1 * draws.std())
+        assert abs(np.quantile(draws, 0.975) - expected.high) > 0.15 * draws.std()
+
+    def test_skewness_of_the_draws_over_six_is_the_acceleration_of_the_jackknife(self, draws):
+        deviations = SKEWED - SKEWED.mean()
+        jackknife = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
+        assert stats.skew(draws) / 6 == pytest.approx(jackknife, rel=0.1)
+
+    @pytest.mark.parametrize(("covered", "z"), [(0.95, 1.959964), (0.9, 1.644854), (1 - 0.05 / 6, 2.638257)])
+    def test_interval_of_symmetric_draws_is_that_of_their_quantiles(self, covered, z):
+        normal = stats.norm.ppf((np.arange(40_000) + 0.5) / 40_000)
+        assert compute_interval(0.0, normal, covered=covered) == pytest.approx((-z, z), abs=0.01)
+
+    @pytest.mark.parametrize(
+        ("value", "draws", "ends"),
+        [
+            (0.4, np.full(20, 0.4), (0.4, 0.4)),
+            (0.3, np.full(20, 0.4), (0.3, 0.4)),
+            (2.0, np.linspace(0, 1, 41), (0.025, 2.0)),
+            (-1.0, np.linspace(0, 1, 41), (-1.0, 0.975)),
+            (0.5, np.array([np.nan, np.nan]), None),
+            (0.5, np.empty(0), None),
+            (0.5, None, None),
+        ],
+    )
+    def test_a_value_that_no_correction_reaches_extends_the_percentile_interval(self, value, draws, ends):
+        found = compute_interval(value, draws)
+        assert found is None if ends is None else found == pytest.approx(ends)
+
+    @given(st.lists(st.floats(-10, 10, width=32), min_size=20, max_size=20), st.integers(0, 19))
+    def test_an_interval_has_its_ends_in_order_and_among_the_draws(self, numbers, place):
+        """Also with few draws of any skewness."""
+        low, high = compute_interval(numbers[place], np.array(numbers))
+        assert min(numbers) <= low <= high <= max(numbers)
+
+    def test_draws_of_32_bits_tie_with_their_value(self):
+        """Ties count half, so the middle of symmetric draws is not biased: its interval is the percentile one."""
+        rounded = np.float32([0.5] * 10 + [0.7] * 80 + [0.9] * 10).astype(np.float64)
+        assert compute_interval(0.7, rounded, covered=0.5) == pytest.approx((0.7, 0.7))
+        assert compute_interval(0.7, rounded) == pytest.approx((0.5, 0.9))
+
+
+class TestShares:
+    @pytest.mark.parametrize("people", [1, 12, 72])
+    def test_share_of_0_or_1_has_the_interval_of_jeffreys(self, people):
+        none, every = (compute_interval(value, np.full(20, value), people) for value in (0.0, 1.0))
+        assert none[0] == 0.0
+        assert stats.beta(0.5, people + 0.5).cdf(none[1]) == pytest.approx(0.975)
+        assert every == pytest.approx((1 - none[1], 1.0))
+
+    def test_share_between_has_the_interval_of_its_draws(self, draws):
+        assert compute_interval(0.7, draws, 12) == compute_interval(0.7, draws)
+
+    def test_images_of_one_person_count_once(self):
+        names = np.repeat(PEOPLE[:12], 4)
+        weights = people_weights(names, 20)
+        assert count_people(weights) == 12
+        several, once = share(np.ones(48), weights), share(np.ones(12), people_weights(PEOPLE[:12], 20))
+        assert several.people == once.people == 12
+        assert several.interval == once.interval
+        half = share(np.where(np.arange(48) < 24, 1.0, np.nan), weights)
+        assert half.people == 6, "people without a measured image are not counted"
+
+
+class TestCombinations:
+    @pytest.mark.parametrize(
+        ("first", "second", "low", "high"),
+        [
+            ((56, 70), (48, 80), 0.0524, 0.3339),
+            ((9, 10), (3, 10), 0.1705, 0.8090),
+            ((6, 7), (2, 7), 0.0582, 0.8062),
+            ((5, 56), (0, 29), -0.0381, 0.1926),
+            ((0, 10), (0, 20), -0.1611, 0.2775),
+            ((0, 10), (0, 10), -0.2775, 0.2775),
+            ((10, 10), (0, 20), 0.6791, 1.0000),
+            ((10, 10), (0, 10), 0.6075, 1.0000),
+        ],
+    )
+    def test_difference_of_shares_is_the_hybrid_score_of_newcombe(self, first, second, low, high):
+        """Newcombe 1998 (Statistics in Medicine 17), Table II, method 10, from Wilson's intervals."""
+        sides = [stats.binomtest(*counts).proportion_ci(method="wilson") for counts in (first, second)]
+        values = np.array([found / of for found, of in (first, second)])
+        assert combine_intervals(values, np.array([1.0, -1.0]), np.array(sides), np.eye(2)) == pytest.approx(
+            (low, high), abs=5e-5
+        )
+
+    def test_contrast_of_normal_values_has_its_exact_interval(self):
+        """v +- z sqrt(c' S c), with the covariances S of correlated values."""
+        draw = np.random.default_rng(0)
+        samples = draw.normal(size=(4, 300)) + draw.normal(size=300)
+        coefficients, values = np.array([1.5, 0.5, -0.5, -1.5]), samples.mean(axis=1)
+        halves = 1.96 * samples.std(axis=1)
+        ends = combine_intervals(
+            values, coefficients, np.stack([values - halves, values + halves], axis=1), correlate_draws(samples)
+        )
+        half = 1.96 * np.sqrt(coefficients @ np.cov(samples, bias=True) @ coefficients)
+        assert ends == pytest.approx((coefficients @ values - half, coefficients @ values + half))
+
+    def test_draws_that_do_not_vary_are_not_correlated(self):
+        samples = np.array([[1.0, 1.0, 1.0, 1.0], [0.1, 0.2, np.nan, 0.4], [0.2, 0.4, 0.0, 0.8]])
+        assert correlate_draws(samples) == pytest.approx(np.array([[1, 0, 0], [0, 1, 1], [0, 1, 1]]))
