@@ -66,8 +66,8 @@ def compute_interval(
     is an approximation. A value outside the percentile interval has more bias than such a correction can mend; its
     interval is the percentile one, extended to the value.
 
-    ``people``: how many people are behind a value that is a share of faces, None for another number. No draw of a share
-    of 0 or 1 differs from it, so its interval also contains that of Jeffreys for so many people (Brown, Cai and
+    ``people``: how many people are behind a value that is a share of faces, None for another number. No sample of the
+    people changes a share of 0 or 1, so its interval also contains that of Jeffreys for so many people (Brown, Cai and
     DasGupta 2001): from 0 to the quantile of Beta(1/2, n + 1/2), or its mirror image. The images of one person are not
     independent, so people are counted and not images.
     """

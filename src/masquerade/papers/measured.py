@@ -67,7 +67,7 @@ class Measured:
 
     @property
     def is_extreme(self) -> bool:
-        """Whether this is a share of 0 or 1, which has the same value in every bootstrap sample."""
+        """Whether this is a share of 0 or 1, which no bootstrap sample of its people changes."""
         return self.people is not None and self.value in (0.0, 1.0)
 
 
@@ -241,7 +241,7 @@ def combine(
     """The sum of several numbers, each times its coefficient, plus ``within``; and its interval.
 
     Every number must have a value; without draws there is no interval. The interval covers a share ``covered``. It is
-    that of the sum in each bootstrap sample of the same people. A share of 0 or 1 does not vary over the samples, so
+    that of the sum in each bootstrap sample of the same people. No sample of its people changes a share of 0 or 1, so
     with one the interval is combined from those of the numbers (`combine_intervals`).
     """
     scales, values = np.array(coefficients), np.array([number.value for number in numbers], dtype=np.float64)
