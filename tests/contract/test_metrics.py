@@ -99,10 +99,11 @@ def keys_attacked(original, derived):
     """Attacks that all show the derived face."""
     embeddings, known = (np.stack(faces["dlib_face.embedding"].to_list()) for faces in (derived, original))
     distances = np.linalg.norm(embeddings - known, axis=1)
-    near = np.where(np.isfinite(distances), distances < 0.7, np.nan)
-    share = key_attacks._compute_share(near, np.ones((0, len(near))))
+    near = distances[np.isfinite(distances)] < 0.7
+    value = float(near.mean()) if near.size else None
+    share = {"value": value, "over": near.size, "of": len(distances), "people": None, "draws": ""}
     linked = key_attacks.measure_linkage(embeddings, derived["identity"].to_numpy(), draws=0)
-    facts = {"judge": "dlib_face", "far": 0.01, "keys": None, "guesses": 1, "averaged": 1}
+    facts = {"judge": "dlib_face", "far": 0.01, "threshold": "threshold 0.7", "keys": None, "guesses": 1, "averaged": 1}
     found = {attack: {"person": share, "another": share} for attack in ATTACKS}
     return facts | {"found": found, "linked": dict.fromkeys(LINKED_SETS, linked)}
 

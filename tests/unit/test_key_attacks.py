@@ -12,6 +12,7 @@ from masquerade.core.images import ArchiveWriter, FaceArchive
 from masquerade.core.keys import Digits
 from masquerade.core.settings import NoParameters
 from masquerade.core.statistics import decode, people_weights
+from masquerade.core.thresholds import estimate_threshold, pair_strangers
 from masquerade.judges import Judge
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.metrics import Evidence
@@ -110,6 +111,24 @@ def test_one_of_ten_keys_is_found_by_guessing_all(originals, tmp_path):
     assert 0 <= one["low"] <= one["value"] <= one["high"] < 0.3
 
 
+def test_each_sample_has_the_threshold_of_the_people_who_set_it(originals, tmp_path):
+    result = attacked(originals, tmp_path)
+    hidden = FaceArchive(tmp_path / "hidden.zip").load()
+    tested, validation = (originals.load(rows=originals.select(split)) for split in ("test", "validation"))
+    anonymized, known, others = (
+        Angle(Angle.Params(), {}).measure(faces.images)["embedding"] for faces in (hidden, tested, validation)
+    )
+    names = validation.index["identity"].to_numpy()
+    thresholds = estimate_threshold(0.1, pair_strangers(others, names, 0.1), 50).draws
+    assert len(set(thresholds)) > 1
+    distances = np.linalg.norm(anonymized - known, axis=1)
+    weights = people_weights(tested.index["identity"].to_numpy(), 50)
+    expected = [
+        (count @ (distances < threshold)) / count.sum() for count, threshold in zip(weights, thresholds, strict=True)
+    ]
+    assert decode(result["found"]["no_attack"]["person"]["draws"]) == pytest.approx(expected, nan_ok=True)
+
+
 def test_a_sign_flip_finds_the_person_where_faces_are_negated(originals, tmp_path):
     found = attacked(originals, tmp_path, Negative)["found"]
     assert found["sign_flip"]["person"]["value"] == 1.0
@@ -188,7 +207,8 @@ def test_the_metrics_are_what_the_attacks_found_with_their_intervals(originals, 
     assert set(shares) == {name + ending for name in result["found"] for ending in ("", ".another")}
     assert set(linked) == set(result["linked"])
     assert (shares["right_key"].value, shares["right_key.another"].value) == (1.0, 0.0)
-    assert shares["any_guess"].note == "angle at FAR 0.1, 12 random keys of 10 keys"
+    assert shares["any_guess"].note.startswith("angle, 12 random keys of 10 keys, threshold 0.")
+    assert " at FAR 0.1 of 252 impostor pairs of 8 people; its rate is 0." in shares["any_guess"].note
     for value, plain in (
         (shares["guess"], result["found"]["guess"]["person"]),
         (linked["own_keys"], result["linked"]["own_keys"]),

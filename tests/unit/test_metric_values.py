@@ -166,7 +166,7 @@ class TestIntervals:
         for times in measurements.weights[:count].astype(int):
             rows = np.repeat(np.arange(len(times)), times)
             parts = [frame.iloc[rows].reset_index(drop=True) for frame in (measurements.original, measurements.derived)]
-            yield replace(measurements, original=parts[0], derived=parts[1], draws=0)
+            yield replace(measurements, original=parts[0], derived=parts[1], calibration=parts[0], draws=0)
 
     def test_weights_follow_from_the_name_of_the_person_alone(self):
         few, many = np.array(["b", "a"]), np.array(["a", "b", "b", "c"])

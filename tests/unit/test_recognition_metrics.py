@@ -1,13 +1,14 @@
 """Metrics of recognition: thresholds, protection, verification and identification, worked out by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from masquerade.core.statistics import between, find_threshold
+from masquerade.core.statistics import between, find_threshold, people_weights
 from metric_evidence import compute, evidence, on_circle, table
 
 
@@ -59,6 +60,42 @@ def test_true_acceptance_of_hand_worked_pairs():
     assert (value.over, value.of) == (4, 4)
 
 
+@pytest.mark.parametrize("published", [False, True])
+def test_samples_of_the_true_acceptance_rate_have_the_thresholds_of_the_people_in_them(published):
+    """Six people with two images each in two folds. The published pairs are all pairs of a fold."""
+    draw, people, folds, far = np.random.default_rng(1), "abcdef", ("ace", "bdf"), 0.2
+    names = [name for name in people for _ in range(2)]
+    places = draw.normal(size=(12, 2))
+    pairs = [
+        (i, j) for i in range(12) for j in range(i + 1, 12) if any({names[i], names[j]} <= {*fold} for fold in folds)
+    ]
+    columns = {"fold": [0 if name in folds[0] else 1 for name in names]}
+    columns["pairs"] = [[f"f{j}" for first, j in pairs if first == i] for i in range(12)]
+    original = table(names, places, **columns if published else {})
+    derived = table(names, places + draw.normal(size=(12, 2)))
+    measurements = replace(evidence(original, derived), draws=25)
+    value = compute("true_acceptance_rate", measurements, far=far, folds=2, most_pictures=100)["r"]
+    first, second = (np.stack(faces["r.embedding"]).astype(float) for faces in (original, derived))
+    expected = []
+    for counts in people_weights(np.array([*people]), 25).astype(int):
+        times, rates = dict(zip(people, counts, strict=True)), []
+        for fold in folds:
+            strangers = np.sort([
+                math.dist(first[i], first[j]) for i, j in pairs if names[i] != names[j] and names[i] not in fold
+                for _ in range(times[names[i]] * times[names[j]])
+            ])  # fmt: skip
+            genuine = [
+                (math.dist(first[i], second[i + 1]), times[names[i]]) for i in range(0, 12, 2) if names[i] in fold
+            ]
+            total = sum(count for _, count in genuine)
+            if len(strangers) and total:
+                threshold = strangers[int(far * len(strangers))]
+                rates.append(sum(count for distance, count in genuine if distance < threshold) / total)
+        expected.append(np.mean(rates) if rates else math.nan)
+    assert value.draws == pytest.approx(expected, nan_ok=True)
+    assert "; its rate is 0" in value.note
+
+
 def test_true_acceptance_on_published_pairs_by_hand():
     """Two folds of one genuine and one impostor pair each; a pair without its second image does not count."""
     names = ["a", "a", "b", "c", "c", "d"]
@@ -82,7 +119,24 @@ def test_protected_and_re_identified_faces_add_up_at_the_threshold_of_other_peop
     for metric, share in (("re_identification_rate", 2 / 3), ("protection_success_rate_at_far", 1 / 3)):
         value = compute(metric, evidence(original, derived, calibration), far=0.5)["r"]
         assert (value.value, value.over, value.of) == (pytest.approx(share), 3, 4)  # the threshold: 40 degrees
-        assert "FAR 0.5 of 3 impostor pairs" in value.note
+        assert (
+            value.note
+            == f"threshold {np.sqrt(2 - 2 * np.cos(np.radians(40))):.3f} at FAR 0.5 of 3 impostor pairs of 3 people"
+        )
+
+
+def test_few_people_who_set_a_threshold_widen_the_interval_of_what_uses_it():
+    """The same faces, and thresholds at the same rate of few people and of many."""
+    draw = np.random.default_rng(2)
+    faces = table([f"p{row}" for row in range(300)], draw.normal(size=(300, 3)))
+    changed = table([f"p{row}" for row in range(300)], np.stack(faces["r.embedding"]) + draw.normal(size=(300, 3)))
+    widths = []
+    for people in (20, 200):
+        calibration = table([f"v{row}" for row in range(people)], draw.normal(size=(people, 3)))
+        measurements = replace(evidence(faces, changed, calibration), draws=200)
+        low, high = compute("re_identification_rate", measurements, far=0.05)["r"].interval
+        widths.append(high - low)
+    assert widths[0] > 1.5 * widths[1]
 
 
 def test_rank1_leaves_out_the_source_of_each_face():

@@ -86,7 +86,8 @@ class Value:
     ``spread``: the standard deviation over folds or faces (``spread_of``), if the protocol reports one.
     ``note``: facts of the protocol that a reader needs (threshold, false-accept rate).
     ``draws``: the value in each bootstrap sample of the people, (Evidence.draws,), with the weights of
-    `Evidence.weights_of`. A sample without a value is NaN. Thresholds are held fixed.
+    `Evidence.weights_of`. A sample without a value is NaN. Thresholds that other people set differ between samples, too
+    (core/thresholds.py); those that authors published, and those of attackers, do not.
     ``people``: how many people are behind a share of faces; None for another number. A share of 0 or 1 has its interval
     from it, since no draw differs from such a share.
     """

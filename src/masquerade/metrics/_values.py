@@ -1,7 +1,9 @@
 """Functions that several metrics share: means with their denominators, distances and angles between embeddings."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,8 @@ import pandas as pd
 
 from masquerade.core.errors import ProtocolError
 from masquerade.core.face_tables import stack
-from masquerade.core.statistics import between, compute_weighted_means, count_people, decode, find_threshold
+from masquerade.core.statistics import compute_weighted_means, count_people, decode
+from masquerade.core.thresholds import ThresholdEstimate, estimate_threshold, pair_strangers
 from masquerade.metrics import Evidence, Value
 
 PAPERS_SIZE = 256
@@ -160,12 +163,17 @@ def between_versions(
     return mean(np.array(means), evidence.weights_of(np.array([person_of[face] for face in faces])), note)
 
 
-def impostor_distances(evidence: Evidence, judge: str) -> np.ndarray:
-    """Distances of all pairs of different people among the calibration images, ascending."""
+def set_threshold(evidence: Evidence, judge: str, far: float) -> ThresholdEstimate:
+    """The threshold at the false-accept rate ``far`` of all pairs of different people among the calibration images."""
     embeddings = stack(evidence.calibration[f"{judge}.embedding"])
-    names = evidence.calibration["identity"].to_numpy()
-    measured = np.isfinite(embeddings).all(axis=1)
-    return np.sort(between(embeddings[measured], names[measured]))
+    return _set_threshold(far, evidence.draws, tuple(evidence.calibration["identity"]), embeddings.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _set_threshold(far: float, draws: int, names: tuple[str, ...], embeddings: bytes) -> ThresholdEstimate:
+    """That of embeddings (N, D), as bytes. The metrics and attempts of a cell share it: it takes tenths of a second."""
+    values = np.frombuffer(embeddings).reshape(len(names), -1)
+    return estimate_threshold(far, pair_strangers(values, np.array(names, dtype=object), far), draws)
 
 
 def too_few(far: float, pairs: int, people: str = "calibration") -> str:
@@ -173,8 +181,8 @@ def too_few(far: float, pairs: int, people: str = "calibration") -> str:
     return f"{pairs} impostor pairs of {people} cannot resolve a false-accept rate of {far:g}"
 
 
-Comparison = Callable[[np.ndarray, float], np.ndarray]
-"""From distances (N,) and a threshold to bool (N,), such as `operator.lt`."""
+Comparison = Callable[[np.ndarray, float | np.ndarray], np.ndarray]
+"""From distances (N,) and a threshold to bool (N,), such as `operator.lt`; with thresholds (B, 1) to (B, N)."""
 
 
 def share_at_threshold(
@@ -184,20 +192,33 @@ def share_at_threshold(
     return share(np.where(np.isfinite(distances), compare(distances, threshold), np.nan), weights, note)
 
 
+def draw_shares(distances: np.ndarray, weights: np.ndarray, compare: Comparison, thresholds: np.ndarray) -> np.ndarray:
+    """The share of the finite ``distances`` (N,) for which ``compare`` holds, in each bootstrap sample, (draws,).
+
+    ``weights``: (draws, N). ``thresholds``: (draws,), that of each sample; a sample without one is NaN.
+    """
+    measured = np.isfinite(distances)
+    held = compare(distances[measured], thresholds[:, None]) * weights[:, measured]  # (draws, N)
+    totals = weights @ measured
+    return np.divide(
+        held.sum(axis=1), totals, out=np.full(len(weights), math.nan), where=(totals > 0) & np.isfinite(thresholds)
+    )
+
+
 def shares_at_rate(evidence: Evidence, far: float, compare: Comparison) -> dict[str, Value]:
     """For each judge with an embedding: `share_at_threshold` of the faces' distances from their originals.
 
     The threshold accepts at most a share ``far`` of the impostor pairs of the calibration images. The value is NaN
-    if those pairs are too few for ``far``.
+    if those pairs are too few for ``far``. Each bootstrap sample has the threshold that its calibration people set.
     """
     values = {}
     for judge in judges_with(evidence, "embedding"):
         from_original = distances(*evidence.pair(f"{judge}.embedding"))
-        impostors = impostor_distances(evidence, judge)
-        threshold = find_threshold(far, impostors)
-        if np.isnan(threshold):
-            values[judge] = Value(float("nan"), 0, len(from_original), note=too_few(far, len(impostors)))
+        threshold = set_threshold(evidence, judge, far)
+        if math.isnan(threshold.distance):
+            values[judge] = Value(math.nan, 0, len(from_original), note=too_few(far, threshold.pairs))
             continue
-        note = f"threshold {threshold:.3f} at FAR {far:g} of {len(impostors)} impostor pairs"
-        values[judge] = share_at_threshold(from_original, evidence.weights, compare, threshold, note)
+        weights, note = evidence.weights, threshold.describe()
+        value = share_at_threshold(from_original, weights, compare, threshold.distance, note)
+        values[judge] = replace(value, draws=draw_shares(from_original, weights, compare, threshold.draws))
     return values

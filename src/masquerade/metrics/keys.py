@@ -128,18 +128,18 @@ class KeyAttackRate(Metric):
     of the face recovered with a random key (`guess`, the mean over keys), with the best of all random keys
     (`any_guess`), the mean embedding of the faces that several wrong keys recover (`average`), and the negative
     embedding of the anonymized face (`sign_flip`). t accepts a stated share of the pairs of strangers in the
-    calibration split.
+    calibration split, and each bootstrap sample has its own.
     ``<attack>.another`` is the control: the same attack, compared with the original of another person. By chance it is
     the false-accept rate, and more for `any_guess`. A method that leaks nothing has the same share in both.
     Reference: Huang et al. 2007 (LFW) for the decision; the attacks are ours (pipeline/key_attacks.py).
 
     >>> from dataclasses import replace
     >>> from masquerade.metrics._examples import evidence, values
-    >>> share = {"value": 0.25, "over": 4, "of": 4, "draws": ""}
+    >>> share = {"value": 0.25, "over": 4, "of": 4, "people": 4, "draws": ""}
     >>> found = {attack: {"person": share, "another": share} for attack in ATTACKS}
-    >>> facts = {"judge": "net", "far": 0.01, "keys": None, "guesses": 2, "averaged": 2, "found": found}
+    >>> facts = {"judge": "net", "threshold": "threshold 1.1", "keys": None, "guesses": 2, "averaged": 2}
     >>> faces = {"net.embedding": [[1, 0]] * 4}
-    >>> values(KeyAttackRate, replace(evidence(faces, faces), keys_attacked=facts))["sign_flip.another"]
+    >>> values(KeyAttackRate, replace(evidence(faces, faces), keys_attacked=facts | {"found": found}))["guess.another"]
     0.25
     """
 
@@ -165,11 +165,11 @@ class KeyAttackRate(Metric):
 
 
 def _describe(attack: str, facts: Mapping[str, Any]) -> str:
-    """The protocol of one value: judge and threshold, and the keys that were tried."""
+    """The protocol of one value: judge, the keys that were tried, and the threshold."""
     keys = f"{facts['keys']:,}" if facts["keys"] else "2^256"
     guesses = f", {facts['guesses']} random keys of {keys} keys"
     tried = {"guess": guesses, "any_guess": guesses, "average": f", {facts['averaged']} wrong keys"}
-    return f"{facts['judge']} at FAR {facts['far']:g}{tried.get(attack, '')}"
+    return f"{facts['judge']}{tried.get(attack, '')}, {facts['threshold']}"
 
 
 LINKED_SETS = ("originals", "own_keys", "one_key", "shuffled")
@@ -187,7 +187,7 @@ class LinkageAuc(Metric):
 
     >>> from dataclasses import replace
     >>> from masquerade.metrics._examples import evidence, values
-    >>> linked = {name: {"value": 0.75, "over": 3, "of": 3, "draws": ""} for name in LINKED_SETS}
+    >>> linked = {name: {"value": 0.75, "over": 3, "of": 3, "people": None, "draws": ""} for name in LINKED_SETS}
     >>> faces = {"net.embedding": [[1, 0]] * 4}
     >>> values(LinkageAuc, replace(evidence(faces, faces), keys_attacked={"judge": "net", "linked": linked}))["one_key"]
     0.75

@@ -1,6 +1,7 @@
 """Verification and identification with anonymized faces, by recognizers trained on unprotected faces."""
 
 import math
+import operator
 from typing import Annotated
 
 import numpy as np
@@ -10,9 +11,10 @@ from pydantic import Field
 from masquerade.core import seeding
 from masquerade.core.face_tables import stack
 from masquerade.core.settings import Settings
-from masquerade.core.statistics import between, compute_weighted_means, find_threshold
+from masquerade.core.statistics import compute_weighted_means
+from masquerade.core.thresholds import Impostors, describe_rate, estimate_threshold, list_impostors, pair_strangers
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._values import distances, judges_with, mean_of_draws, too_few
+from masquerade.metrics._values import distances, draw_shares, judges_with, mean_of_draws, too_few
 
 
 class TrueAcceptanceRate(Metric):
@@ -21,8 +23,9 @@ class TrueAcceptanceRate(Metric):
     This is FaceNet's validation rate with the second image of each pair anonymized. e: the judge's embedding, (N, D).
     Each person is in one fold. The genuine pairs of a fold are (original i, anonymized j > i) of one person. The
     threshold t of a fold accepts at most a share ``far`` of the pairs of different people of the other folds, both
-    images original. The spread is the standard deviation over folds, as LFW reports it. If the index has the columns
-    ``fold`` and ``pairs``, as LFW's has, folds and pairs are the published ones.
+    images original; each bootstrap sample has thresholds of its own. The spread is the standard deviation over folds,
+    as LFW reports it. If the index has the columns ``fold`` and ``pairs``, as LFW's has, folds and pairs are the
+    published ones.
     Reference: Huang et al. 2007 (LFW, view 2); Schroff et al. 2015, section 4; Wen et al. 2022 (IdentityDP), Table III.
 
     >>> from masquerade.metrics._examples import evidence, values
@@ -60,32 +63,37 @@ class TrueAcceptanceRate(Metric):
         published = "pairs" in evidence.original
         folds = evidence.original["fold"].to_numpy() if published else self._folds(names)
         first, second = _read_published_pairs(evidence.original) if published else (np.empty(0, int), np.empty(0, int))
-        rates, draws, counted, pairs, fewest, tested = [], [], 0, 0, math.inf, set()
+        thresholds, rates, draws, counted, pairs, fewest, tested = [], [], [], 0, 0, math.inf, set()
         for fold in sorted(set(folds)):
             if published:
                 same, inside = names[first] == names[second], folds[first] == fold
-                impostors = distances(original[first], original[second])[~same & ~inside]
-                impostors = np.sort(impostors[np.isfinite(impostors)])
+                of_others = ~same & ~inside
+                apart = distances(original[first], original[second])[of_others]
+                impostors = list_impostors(apart, names[first[of_others]], names[second[of_others]])
                 people = names[first[same & inside]]
                 genuine = distances(original[first], derived[second])[same & inside]
             else:
                 impostors = self._impostors(original[folds != fold], names[folds != fold])
                 genuine, people = _genuine(original, derived, names, np.flatnonzero(folds == fold))
-            fewest = min(fewest, len(impostors))
-            threshold = find_threshold(self.params.far, impostors)
-            accepted = np.where(np.isfinite(genuine), genuine < threshold, np.nan)
-            measured = accepted[np.isfinite(accepted)]
+            fewest = min(fewest, impostors.count)
+            threshold = estimate_threshold(self.params.far, impostors, evidence.draws)
+            measured = np.isfinite(genuine)
             pairs += len(genuine)
-            if measured.size and not math.isnan(threshold):
-                counted += measured.size
-                rates.append(float(measured.mean()))
-                draws.append(compute_weighted_means(accepted, evidence.weights_of(people)))
-                tested |= set(people[np.isfinite(accepted)])
+            if measured.any() and not math.isnan(threshold.distance):
+                thresholds.append(threshold)
+                counted += int(measured.sum())
+                rates.append(float((genuine[measured] < threshold.distance).mean()))
+                draws.append(draw_shares(genuine, evidence.weights_of(people), operator.lt, threshold.draws))
+                tested |= set(people[measured])
         if not rates:
             reason = too_few(self.params.far, int(fewest), "the folds") if pairs else "nobody has two images"
             return Value(math.nan, 0, pairs, note=reason)
         spread = float(np.std(rates)) if len(rates) > 1 else None
-        note = f"FAR {self.params.far:g} of at least {int(fewest)} impostor pairs, {len(rates)} folds"
+        note = f"FAR {self.params.far:g} of at least {int(fewest):,} impostor pairs, {len(rates)} folds"
+        note += describe_rate(
+            float(np.mean([threshold.rate for threshold in thresholds])),
+            mean_of_draws([threshold.rates for threshold in thresholds]),
+        )
         kind = "folds" if spread is not None else ""
         return Value(
             float(np.mean(rates)), counted, pairs, spread, kind, note, mean_of_draws(draws), people=len(tested)
@@ -96,13 +104,13 @@ class TrueAcceptanceRate(Metric):
         fold_of = {name: number % self.params.folds for number, name in enumerate(sorted(set(names)))}
         return np.array([fold_of[name] for name in names])
 
-    def _impostors(self, embeddings: np.ndarray, names: np.ndarray) -> np.ndarray:
-        """Distances of all pairs of different people, ascending, from ``most_pictures`` images at most."""
+    def _impostors(self, embeddings: np.ndarray, names: np.ndarray) -> Impostors:
+        """The nearest pairs of different people, from ``most_pictures`` images at most."""
         rows = np.flatnonzero(np.isfinite(embeddings).all(axis=1))
         if len(rows) > self.params.most_pictures:
             draw = seeding.make_generator(0, "true_acceptance_rate")
             rows = np.sort(draw.choice(rows, self.params.most_pictures, replace=False))
-        return np.sort(between(embeddings[rows], names[rows]))
+        return pair_strangers(embeddings[rows], names[rows], self.params.far)
 
 
 def _read_published_pairs(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

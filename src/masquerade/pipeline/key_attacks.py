@@ -16,16 +16,8 @@ from tqdm import tqdm
 from masquerade.core.errors import ProtocolError
 from masquerade.core.face_tables import stack
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
-from masquerade.core.statistics import (
-    between,
-    compute_interval,
-    compute_weighted_means,
-    count_people,
-    encode,
-    find_threshold,
-    people_of,
-    people_weights,
-)
+from masquerade.core.statistics import compute_interval, count_people, encode, people_of, people_weights
+from masquerade.core.thresholds import estimate_threshold, pair_strangers
 from masquerade.judges import Judge
 from masquerade.methods import Method
 from masquerade.params.protocols import AttackSettings
@@ -72,23 +64,22 @@ class KeyAttacks:
         source = recognition.originals
         calibration = source[source["split"] == recognition.calibrate_on]
         embeddings, names = stack(calibration[self._column]), calibration["identity"].to_numpy()
-        finite = np.isfinite(embeddings).all(axis=1)
-        self.threshold = find_threshold(settings.far, np.sort(between(embeddings[finite], names[finite])))
+        self._threshold = estimate_threshold(settings.far, pair_strangers(embeddings, names, settings.far), draws)
 
     def results(self) -> dict[str, Any]:
         """The results of all attacks as plain values; nothing is ``found`` if there is no threshold.
 
         The metrics `key_attack_rate` and `linkage_auc` say what each one means.
         """
-        settings = self._settings
+        settings, has_threshold = self._settings, math.isfinite(self._threshold.distance)
         return {
             "judge": settings.judge,
             "far": settings.far,
-            "threshold": self.threshold if math.isfinite(self.threshold) else None,
+            "threshold": self._threshold.describe() if has_threshold else None,
             "keys": self._keys.count,
             "guesses": settings.guesses,
             "averaged": settings.averaged,
-            "found": {} if math.isnan(self.threshold) else self._measure_attacks(),
+            "found": self._measure_attacks() if has_threshold else {},
             "linked": self._measure_linkage(),
         }
 
@@ -103,38 +94,38 @@ class KeyAttacks:
         right = [self._keys.experiment(self._seed, name) for name in faces.ids]
         guesses, average = self._guess_keys(faces, right, person, stranger)
         anonymized = self._embed(faces.images)
-        accepted = {
-            "right_key": self._accept(self._embed(self._method.recover(faces.images, right)), person, stranger),
-            "no_attack": self._accept(anonymized, person, stranger),
-            "guess": np.nanmean(guesses, axis=1),
-            "any_guess": np.nanmax(guesses, axis=1),
-            "average": self._accept(average, person, stranger),
-            "sign_flip": self._accept(-anonymized, person, stranger),
+        distances = {
+            "right_key": _compare(self._embed(self._method.recover(faces.images, right)), person, stranger),
+            "no_attack": _compare(anonymized, person, stranger),
+            "guess": guesses,
+            "any_guess": np.nanmin(guesses, axis=1),
+            "average": _compare(average, person, stranger),
+            "sign_flip": _compare(-anonymized, person, stranger),
         }
         return {
-            name: {"person": _compute_share(attack, weights), "another": _compute_share(control, weights)}
-            for name, (attack, control) in accepted.items()
+            name: {"person": self._measure_share(attack, weights), "another": self._measure_share(control, weights)}
+            for name, (attack, control) in distances.items()
         }
 
     def _guess_keys(
         self, faces: Faces, right: Sequence[bytes], person: np.ndarray, stranger: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Random keys: who is accepted with each, (2, guesses, N), NaN where the key is the right one.
+        """Random keys: the distances with each, (2, guesses, N), NaN where the key is the right one.
 
         And the mean embedding of the first wrong keys, (N, D), as long as a single one is on average.
         """
-        settings, hits, wrong_embeddings = self._settings, [], []
+        settings, distances, wrong_embeddings = self._settings, [], []
         for number in tqdm(range(settings.guesses), desc="guesses", mininterval=5):
             key = self._keys.experiment(self._seed, "guess", number)
             embeddings = self._embed(self._method.recover(faces.images, [key] * len(faces)))
             wrong = np.array([key != right_key for right_key in right])
-            hits.append([np.where(wrong, part, np.nan) for part in self._accept(embeddings, person, stranger)])
+            distances.append(np.where(wrong, _compare(embeddings, person, stranger), np.nan))
             if number < settings.averaged:
                 wrong_embeddings.append(np.where(wrong[:, None], embeddings, np.nan))
         mean = np.nanmean(wrong_embeddings, axis=0)
         length = np.nanmean(np.linalg.norm(wrong_embeddings, axis=2), axis=0)
         average = mean / np.linalg.norm(mean, axis=1, keepdims=True) * length[:, None]
-        return np.array(hits).transpose(1, 0, 2), average
+        return np.array(distances).transpose(1, 0, 2), average
 
     def _measure_linkage(self) -> dict[str, Any]:
         """Kind of images -> how well two images of one person are told from images of two people (AUC)."""
@@ -153,9 +144,18 @@ class KeyAttacks:
         values = {name: measure_linkage(embeddings, people, self._draws) for name, embeddings in pictures.items()}
         return values | {"shuffled": measure_linkage(pictures["one_key"], shuffled, self._draws)}
 
-    def _accept(self, embeddings: np.ndarray, *people: np.ndarray) -> list[np.ndarray]:
-        """1 where the judge accepts the embedding for the person, else 0, (N,), for each of ``people``, (N, D)."""
-        return [(np.linalg.norm(embeddings - person, axis=1) < self.threshold).astype(float) for person in people]
+    def _measure_share(self, distances: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+        """The mean over faces of the share of the finite ``distances``, (N,) or (tries, N), below the threshold.
+
+        Each sample has its own threshold. The values are those of `_to_plain`.
+        """
+        thresholds = np.array([self._threshold.distance, *self._threshold.draws])
+        shares = _share_below(np.atleast_2d(distances), thresholds)  # (1 + draws, N)
+        measured = np.isfinite(shares[0])
+        value = float(shares[0, measured].mean()) if measured.any() else math.nan
+        with np.errstate(divide="ignore", invalid="ignore"):
+            draws = (weights * shares[1:])[:, measured].sum(axis=1) / (weights @ measured)
+        return _to_plain(value, draws, int(measured.sum()), len(measured), count_people(weights[:, measured]))
 
     def _embed(self, images: np.ndarray) -> np.ndarray:
         return np.asarray(self._judge.measure(to_float(to_uint8(images)))["embedding"], dtype=np.float64)
@@ -196,12 +196,20 @@ def measure_linkage(embeddings: np.ndarray, people: np.ndarray, draws: int) -> d
     return _to_plain(areas[0], np.array(areas[1:]), int(same.sum()), pairs)
 
 
-def _compute_share(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-    """The mean of the finite values (N,), as `_to_plain` values."""
-    is_measured = np.isfinite(values)
-    mean = float(values[is_measured].mean()) if is_measured.any() else math.nan
-    draws, people = compute_weighted_means(values, weights), count_people(weights[:, is_measured])
-    return _to_plain(mean, draws, int(is_measured.sum()), len(values), people)
+def _compare(embeddings: np.ndarray, *people: np.ndarray) -> np.ndarray:
+    """The distance of each embedding to that of the person, (P, N), for each of P ``people``, (N, D) each."""
+    return np.stack([np.linalg.norm(embeddings - person, axis=1) for person in people])
+
+
+def _share_below(distances: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """The share of the finite ``distances`` of each face, (tries, N), below each of B thresholds, (B, N).
+
+    NaN for a face without a distance and for a threshold that is NaN.
+    """
+    ordered, counts = np.sort(distances, axis=0), np.isfinite(distances).sum(axis=0)  # NaN comes last
+    below = [np.searchsorted(face[:count], thresholds) for face, count in zip(ordered.T, counts, strict=True)]
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isnan(thresholds)[:, None], np.nan, np.transpose(below) / counts)
 
 
 def _to_plain(value: float, draws: np.ndarray, over: int, of: int, people: int | None = None) -> dict[str, Any]:
