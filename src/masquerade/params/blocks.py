@@ -116,8 +116,7 @@ class BootstrapSettings(Settings):
     """How the confidence intervals of all numbers are computed."""
 
     draws: Annotated[int, Field(ge=20)]
-    """Number of bootstrap resamples of the tested people (Efron and Tibshirani 1993: 200 for a standard error, 1,000
-    for exact ends)."""
+    """Number of bootstrap resamples of the tested people (DiCiccio and Efron 1996: 2,000 for BCa intervals)."""
 
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
