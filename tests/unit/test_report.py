@@ -95,6 +95,10 @@ CLAIM = {
     "dataset": HQ, "measure": RE_ID, "greater": [{"method": "identitydp", "variant": "eps_100"}],
     "than": [{"method": "identitydp", "variant": "eps_6"}],
 }  # fmt: skip
+SWEEP = {
+    **{key: CLAIM[key] for key in ("paper", "source", "dataset", "measure")}, "name": "sweep", "says": "Less noise.",
+    "descending": [{"method": "original", "variant": "control"}, *CLAIM["greater"], *CLAIM["than"]],
+}  # fmt: skip
 
 
 results = partial(paper_cells.results, cells=CELLS, skipped=SKIPPED, context=CONTEXT)
@@ -232,9 +236,9 @@ def rendered(files, built):
     claimed.write_text("")
     further.write_text("# Backbones\n\n| A |\n| - |\n| <script>alert(1)</script> |\n")
 
-    def render(context=CONTEXT, private=()):
+    def render(context=CONTEXT, private=(), claimed_here=(CLAIM,)):
         run = results(context=context)
-        judged = verdicts.judge([claims.Claim(**CLAIM)], run)
+        judged = verdicts.judge([claims.Claim(**claim) for claim in claimed_here], run)
         paper = page.arrange_paper("identitydp", [(tables.build(built.table, run), csv)], [], judged)
         return page.render([paper], page.Build(files, run, KNOBS, claimed, [further], private))
 
@@ -283,6 +287,16 @@ class TestPage:
         for text in ("A smaller ε hides more.", "holds", "0.39 [0.38, 0.4]", "0.5 identitydp/eps_100", "over 10 of 10",
                      "0.11 identitydp/eps_6", "by recognizer_a on synthetic_hq"):  # fmt: skip
             assert text in claim
+
+    def test_a_sweep_stands_with_its_slope_and_a_repeated_claim_counts_once(self, rendered):
+        page = rendered(claimed_here=[CLAIM, CLAIM | {"name": "again"}, SWEEP])
+        sweep, again = (read_words(page.split(f'id="claim-identitydp-{name}"')[1].split("</tr>")[0])
+                        for name in ("sweep", "again"))  # fmt: skip
+        assert "holds 0.445 per step" in sweep  # the controls have 1.0, and 0.11 is two steps away
+        assert "smallest step 0.39" in sweep
+        assert "repeats identitydp: small_hides_more" in again
+        assert "Claims that hold here 2 of 2; 1 repeated" in read_words(page)
+        assert "2 different comparisons have the numbers that could decide them" in read_words(page)
 
     def test_caution_and_counts_stand_at_the_top(self, rendered):
         top = rendered().split('id="claims"')[0]
