@@ -1,6 +1,7 @@
 """Statistics of embeddings and features that several rooms use, and the bootstrap over people."""
 
 import base64
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -29,8 +30,14 @@ def people_weights(people: np.ndarray, draws: int) -> np.ndarray:
     by sample.
     """
     distinct, rows = np.unique(people.astype(str), return_inverse=True)
-    counts = [seeding.make_generator(0, "bootstrap", person).poisson(1.0, draws) for person in distinct]
+    counts = [_draw_counts(person, draws) for person in distinct.tolist()]
     return np.array(counts, dtype=np.float64).reshape(len(distinct), draws).T[:, rows]
+
+
+@lru_cache(maxsize=4096)
+def _draw_counts(person: str, draws: int) -> np.ndarray:
+    """How often a person counts in each sample, (draws,). Every metric asks for it again."""
+    return seeding.make_generator(0, "bootstrap", person).poisson(1.0, draws)
 
 
 def count_people(weights: np.ndarray) -> int:
