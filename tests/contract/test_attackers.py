@@ -32,8 +32,8 @@ RESUMED = [*((name, 0.0) for name in LEARNERS), ("adapted", 0.01), ("restoring",
 
 def method_of(name):
     """The first of METHODS that the attacker attacks."""
-    applies = discovery.load("attackers", name).applies
-    return next(each for each in METHODS if applies(discovery.load("methods", each).capabilities))
+    applies, classes = discovery.load("attackers", name).applies, {m: discovery.load("methods", m) for m in METHODS}
+    return next(each for each, cls in classes.items() if applies(cls.capabilities, cls.needs))
 
 
 def refusing(rows):

@@ -13,11 +13,13 @@ from scipy.stats import binom
 
 import kit
 from masquerade.attackers import _restoration
-from masquerade.attackers.recognition import Naive, Shuffled
+from masquerade.attackers.recognition import Margin, Naive, Shuffled
 from masquerade.attackers.restoration import Interpolation, NonlocalMeans, RestorationParams, Wiener
 from masquerade.attackers.study import (
+    AttackerTrainingSet,
     Distances,
     EmbeddingSet,
+    Pairs,
     collect_training_set,
     measure_distances,
     measure_separability,
@@ -25,6 +27,7 @@ from masquerade.attackers.study import (
     select_pairs,
     select_people,
 )
+from masquerade.core import discovery
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_float
 from masquerade.core.settings import NoParameters
@@ -268,6 +271,79 @@ def test_random_identity_and_shuffled_names_are_near_chance(rates):
 
 def test_shuffled_names_are_never_the_strongest_attacker(rates):
     assert all(rates[control]["strongest"] == rates[control]["naive"] for control in CONTROLS)
+
+
+# ---- margins ----
+
+
+GRID, SPREAD = 4, 0.03  # squares on a side of an image; how much two images of a person differ
+
+
+class Colors(torch.nn.Module):
+    """A recognizer: the colors of GRID x GRID squares, as a unit vector."""
+
+    def forward(self, images):
+        return torch.nn.functional.normalize(torch.nn.functional.avg_pool2d(images, SIDE // GRID).flatten(1))
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def painted(embeddings):
+    """Images, uint8, that `Colors` embeds so."""
+    colors = embeddings / np.abs(embeddings).max() * 127.5 + 127.5
+    squares = colors.reshape(-1, 3, GRID, GRID).transpose(0, 2, 3, 1)
+    return squares.repeat(SIDE // GRID, axis=1).repeat(SIDE // GRID, axis=2).round().astype(np.uint8)
+
+
+def pairs_at(margin, draw):
+    """People with several images each, of which each anonymized one has the cosine ``margin`` with its original."""
+    width = 3 * GRID**2
+    people = np.repeat([f"p{number}" for number in range(PEOPLE)], PICTURES)
+    originals = unit(unit(draw.normal(size=(PEOPLE, width))).repeat(PICTURES, axis=0)
+                     + SPREAD * draw.normal(size=(len(people), width)))  # fmt: skip
+    other = draw.normal(size=originals.shape)
+    across = unit(other - (other * originals).sum(axis=1, keepdims=True) * originals)
+    anonymized = margin * originals + np.sqrt(1 - margin**2) * across
+    ids = np.array([f"{person}.{number}" for number, person in enumerate(people)])
+    return Pairs(painted(originals), painted(anonymized), people, ids)
+
+
+def rates_at(margin, monkeypatch):
+    """The rank-1 rates of the attacker who seeks the margin and of one who seeks the nearest face, and the former."""
+    draw = np.random.default_rng(0)
+    kit.replace_backbones(monkeypatch, identity=Colors())
+    training_set = AttackerTrainingSet(pairs_at(margin, draw), pairs_at(margin, draw), "digest")
+    tested = pairs_at(margin, draw)
+    refused = pd.DataFrame(columns=["source_id", "identity", "status"])
+    attacker = Margin(Margin.Params(cosines=[-1.0, -0.4, 0.0, 0.4, 1.0]), {"identity": tested})
+    attacks = [informed.Attack(each, 0, True) for each in (attacker, Naive(NoParameters(), {}))]
+    scenes = {"per_image": informed.Scene(tested, tested.photographs, training_set, refused)}
+    frame = informed.run_attacks(attacks, scenes, attacker.recognizers(), 0.1)
+    rates = compute("attack_rank1_rate", attack_evidence(frame.to_dict("list")))
+    assert rates["strongest"].value == max(rates["margin"].value, rates["naive"].value)
+    return rates["margin"].value, rates["naive"].value, attacker
+
+
+def test_who_is_driven_to_a_margin_is_found_there_and_not_nearby(monkeypatch):
+    at_the_margin, nearby, attacker = rates_at(-0.4, monkeypatch)
+    assert nearby == 0
+    assert at_the_margin > 0.9
+    probes, gallery = np.eye(3)[:1], unit(np.array([[1.0, 0, 0], [-0.4, 0.84**0.5, 0], [0, 0, 1]]))
+    np.testing.assert_allclose(attacker.compare(probes, gallery), [[1.4, 0, 0.4]])  # |cos + 0.4|
+
+
+def test_who_stays_near_is_found_by_the_largest_cosine(monkeypatch):
+    at_the_margin, nearby, _ = rates_at(0.9, monkeypatch)
+    assert at_the_margin == nearby == 1
+
+
+def test_margins_are_sought_where_a_method_or_its_training_uses_the_network_and_in_controls():
+    applied = {name for name in discovery.list_names("methods")
+               if Margin.applies((cls := discovery.load("methods", name)).capabilities, cls.needs)}  # fmt: skip
+    assert {"falco", "cao21", "identitydp", "riddle", "original", "random_identity"} <= applied
+    assert not {"gaussian_blur", "k_same", "deepprivacy"} & applied
 
 
 # ---- restoration ----

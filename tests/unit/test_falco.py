@@ -15,6 +15,7 @@ from masquerade.core import discovery, seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, to_uint8
 from masquerade.methods import Resources
+from masquerade.methods import falco as falco_method
 from masquerade.methods.controls import RandomGenerated
 from masquerade.methods.falco import Falco, attribute_loss, identity_loss
 from masquerade.methods.latent import codes, fakes
@@ -160,6 +161,31 @@ def test_random_start_depends_on_the_face_alone(world, faces, drawn_codes):
     together, first = (codes[:, USED[0]] for codes in drawn_codes)
     torch.testing.assert_close(together[:2], first, atol=1e-5, rtol=0)
     assert torch.pdist(together).max() > 0.01, "not one fake for all faces"
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_without_optimization_the_result_is_the_mixture_from_which_it_starts(world, faces, drawn_codes, number):
+    method = falco(world, optimization=False)
+    method.resample(faces, number) if number else method.anonymize(faces, 0)
+    (mixture,), (inverted, features) = drawn_codes, method._codes.of(faces)
+    start = method._fakes.codes[fakes.find_nearest(features, method._fakes.features, number)]
+    rest = [layer for layer in range(8) if layer not in USED]
+    assert torch.equal(mixture[:, rest], inverted[:, rest])
+    assert torch.equal(mixture[:, USED], start[:, None].expand(-1, len(USED), -1))
+    assert method.statement()["steps"] == 0 < falco(world).statement()["steps"]
+
+
+def test_margin_of_strangers_is_the_median_cosine_with_the_fakes(world, faces, monkeypatch):
+    identity, space = discovery.load("backbones", "identity").load(world[1]["identity"]), LatentSpace(world[1])
+    codes = fakes.load_fakes(world[0] / "fakes.safetensors", space).codes  # fewer than STRANGERS
+    with torch.no_grad():
+        people = identity(space.generator.synthesize(space.generator.broadcast(codes)).clamp(-1, 1)).numpy()
+        own = identity(torch.from_numpy(faces.images)).numpy()
+    margins = []
+    monkeypatch.setattr(falco_method, "identity_loss", lambda *given: margins.append(given[2]) or identity_loss(*given))
+    falco(world, knobs={"steps": 1}, margin="strangers").anonymize(faces, 0)
+    np.testing.assert_allclose(margins[0], np.median(own @ people.T, axis=1), atol=1e-4)
+    assert np.ptp(margins[0].numpy()) > 1e-2, "each face has its own"
 
 
 def test_larger_margin_ends_closer_to_the_original(world, faces):

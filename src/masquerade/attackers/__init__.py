@@ -5,7 +5,7 @@ mean is in metrics/.
 """
 
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -22,7 +22,8 @@ Asks = Literal["naming", "linking", "protecting"]
 """``naming``: the gallery is clear and the probe anonymized. ``linking``: both are anonymized. ``protecting``: the
 gallery has anonymized images of the person and unprotected ones of all others, and the probe is clear."""
 Recognizer = Callable[[np.ndarray], np.ndarray]
-"""Images float32 (N, 3, H, W) in [-1, 1] -> embeddings (N, D). A person is whoever has the nearest image."""
+"""Images float32 (N, 3, H, W) in [-1, 1] -> embeddings (N, D). A person is whoever has the nearest image
+(`Attacker.compare`)."""
 
 
 class Attacker(ABC):
@@ -62,8 +63,8 @@ class Attacker(ABC):
         self.params, self.backbones, self.checkpoint = params, backbones, checkpoint
 
     @classmethod
-    def applies(cls, method: "Capabilities") -> bool:
-        """Whether the attack is one on methods with these capabilities."""
+    def applies(cls, method: "Capabilities", backbones: Collection[str]) -> bool:
+        """Whether the attack is one on a method with these capabilities, which uses these ``backbones``."""
         return True
 
     @classmethod
@@ -90,6 +91,15 @@ class Attacker(ABC):
     def recognizers(self) -> dict[str, Recognizer]:
         """Its own recognizers by name. Empty: it uses the naive recognizers of the protocol (``informed.judges``)."""
         return {}
+
+    def compare(self, probes: np.ndarray, gallery: np.ndarray) -> np.ndarray:
+        """The distances (N, M) of embeddings (N, D) and (M, D): Euclidean, unless the attacker expects another place.
+
+        The attacker takes the person with the smallest distance.
+        """
+        from masquerade.attackers.study import measure_euclidean
+
+        return measure_euclidean(probes, gallery)
 
 
 BASE = Attacker

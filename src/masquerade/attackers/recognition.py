@@ -1,12 +1,16 @@
 """Attackers who recognize people: with recognizers of unprotected faces, or of faces that a method changed."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from masquerade.attackers import Attacker, Recognizer
 from masquerade.attackers._parameters import RecognitionParams
-from masquerade.core.settings import NoParameters
+from masquerade.core.images import to_float
+from masquerade.core.settings import NoParameters, Settings
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
@@ -92,7 +96,7 @@ class Insider(Adapted):
     keys = "shared"
 
     @classmethod
-    def applies(cls, method: "Capabilities") -> bool:
+    def applies(cls, method: "Capabilities", backbones: Collection[str]) -> bool:
         return method.keys is not None
 
 
@@ -111,7 +115,65 @@ class Shuffled(Attacker):
 
 
 BASELINE = "identity"
-"""The backbone against which Fawkes computes its cloak."""
+"""The backbone in the losses of methods. Fawkes computes its cloak against it, too."""
+
+
+class Margin(Attacker):
+    """Identifies the person whose cosine with the anonymized image is nearest to the one that the method leaves.
+
+    A loss that drives the cosine of original and result to a margin m, or a rotation by a known angle, hides the
+    person from whoever seeks the nearest embedding and shows the person to whoever seeks m. The attacker has the
+    network in the loss. The gallery has other images of the person than the one that was anonymized, whose cosines lie
+    around m. The attacker therefore tries cosines on its own people and takes the one that separates them from
+    strangers best. The cosine 1 finds the nearest embedding, and -1 the farthest one.
+    """
+
+    name = "margin"
+    title = "Margin"
+    source = "ours; it reverses Eq. 2 of Barattin et al. 2023, FALCO (arXiv:2303.11296)"
+    asks = "naming"
+
+    class Params(Settings):
+        cosines: Annotated[list[Annotated[float, Field(ge=-1, le=1)]], Field(min_length=1)]
+        """Cosines of two identity embeddings that the attacker tries."""
+
+    params: Params
+
+    @classmethod
+    def applies(cls, method: "Capabilities", backbones: Collection[str]) -> bool:
+        return BASELINE in backbones or method.control
+
+    @classmethod
+    def needs(cls, params: Params) -> tuple[str, ...]:
+        return (BASELINE,)
+
+    def study(self, training_set: "AttackerTrainingSet") -> None:
+        from masquerade.attackers.study import EmbeddingSet, measure_distances, measure_separability
+
+        learn = training_set.learn
+        probes, gallery = (
+            EmbeddingSet(self._embed(to_float(images)), learn.people, learn.ids)
+            for images in (learn.anonymized, learn.clear)
+        )
+
+        def separate(cosine: float) -> float:
+            self._cosine = cosine
+            return measure_separability(measure_distances(probes, gallery, compare=self.compare))
+
+        self._cosine = max(self.params.cosines, key=separate)
+
+    def recognizers(self) -> dict[str, Recognizer]:
+        return {BASELINE: self._embed}
+
+    def compare(self, probes: np.ndarray, gallery: np.ndarray) -> np.ndarray:
+        """How far the cosines of unit vectors (N, D) and (M, D) are from the one that `study` chose, (N, M)."""
+        return np.abs(probes @ gallery.T - self._cosine)
+
+    @cached_property
+    def _embed(self) -> Recognizer:
+        from masquerade.attackers import _recognition
+
+        return _recognition.load_clear(BASELINE, self.backbones[BASELINE])
 
 
 class Poisoned(Attacker):
@@ -133,7 +195,7 @@ class Poisoned(Attacker):
         return (BASELINE,)
 
     @classmethod
-    def applies(cls, method: "Capabilities") -> bool:
+    def applies(cls, method: "Capabilities", backbones: Collection[str]) -> bool:
         return method.poisons or method.control  # a gallery of unprotected images shows what fails without a protection
 
     def recognizers(self) -> dict[str, Recognizer]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MILESTONES, DECAY = (0.75, 0.9), 0.8
 """Shares of the steps after which the learning rate falls, and its factor at each: the published code."""
+STRANGERS = 64
+"""Fakes with which a face is compared for the margin ``strangers``."""
 
 
 class FalcoSmallScale(SmallScale):
@@ -68,9 +70,10 @@ class Falco(Method):
         """How the optimization computes (`training.settings`). The final images are always generated in 32 bits."""
 
     class Variant(Settings):
-        margin: Annotated[float, Field(ge=-1, le=1)]
+        margin: Annotated[float, Field(ge=-1, le=1)] | Literal["strangers"]
         """m, the cosine of the identity embeddings of the original and of the anonymized face that the optimization
-        aims at (0 and 0.9: section 4.3)."""
+        aims at (0 and 0.9: section 4.3), or ``strangers`` (ours) for the median cosine of the original and of the first
+        64 fakes, who are other people."""
         identity: NonNegativeFloat
         """lambda_id, the weight of the identity loss, Eq. 2 (10: published code)."""
         attributes: NonNegativeFloat
@@ -78,6 +81,9 @@ class Falco(Method):
         start: Literal["nearest", "random"]
         """The fake whose latent codes the optimized layers start from: the nearest one (section 3.2), or a random
         one."""
+        optimization: bool = True
+        """Whether the codes are optimized. Without it the result is the start: the middle layers of the fake, and the
+        other layers of the original (a control, ours)."""
 
     params: Params
     variant: Variant
@@ -123,6 +129,8 @@ class Falco(Method):
 
         codes, features = self._codes.of(faces)
         start = self._fakes.codes[self._choose_fakes(faces, features, number)]
+        if not self.variant.optimization:
+            return self._space.draw(self._stack_codes(codes, self._spread(start)), faces.ids).numpy()
         images, size = torch.from_numpy(faces.images), self._optimization_batch(len(faces))
         parts = zip(images.split(size), codes.split(size), start.split(size), strict=True)
         return self._space.draw(torch.cat([self._optimize(*part) for part in parts]), faces.ids).numpy()
@@ -135,7 +143,7 @@ class Falco(Method):
         return {
             "fakes": len(self._fakes),
             "optimized_layers": f"{self._layers[0]}-{self._layers[-1]} of {self._space.generator.layers}",
-            "steps": self.params.steps,
+            "steps": self.params.steps if self.variant.optimization else 0,
             **precise,
         }
 
@@ -159,7 +167,7 @@ class Falco(Method):
         space, params = self._space, self.params
         images, inverted, fake = (part.to(space.device) for part in (images, inverted, fake))
         # Section 3.2: the middle layers start from the fake. The others are those of the real face and do not change.
-        free = fake[:, None].repeat(1, len(self._layers), 1).requires_grad_(True)
+        free = self._spread(fake).requires_grad_(True)
         fused = True if free.device.type == "cuda" else None  # one kernel for a step
         optimizer = torch.optim.Adam([free], lr=params.learning_rate, fused=fused)
         milestones = [int(share * params.steps) for share in MILESTONES]
@@ -168,10 +176,11 @@ class Falco(Method):
             with torch.no_grad(), self._lower_precision():
                 identity, tokens = self._encode_images(images)
                 begun = space.generator.begin(self._mix_codes(inverted, free), self._layers[0])
+            margin = self._choose_margins(identity)
             for _ in range(params.steps):
                 with self._lower_precision():
                     vectors, drawn_tokens = self._encode_codes(inverted, free, begun)
-                loss = self.variant.identity * identity_loss(vectors, identity, self.variant.margin)
+                loss = self.variant.identity * identity_loss(vectors, identity, margin)
                 if self.variant.attributes:
                     loss = loss + self.variant.attributes * attribute_loss(drawn_tokens, tokens)
                 if self._normal is not None:
@@ -180,7 +189,7 @@ class Falco(Method):
                 (free.grad,) = torch.autograd.grad(loss.sum(), free)
                 optimizer.step()
                 schedule.step()
-        return torch.stack(self._mix_codes(inverted, free.detach()), dim=1).cpu()
+        return self._stack_codes(inverted, free.detach()).cpu()
 
     def _lower_precision(self) -> AbstractContextManager:
         """A block of forward passes in the precision of the optimization. What it returns has 32 bits."""
@@ -200,6 +209,32 @@ class Falco(Method):
             return vectors, vectors
         first = 1 if self.params.tokens == "patches" else 0  # the class token is the first one
         return vectors, self._space.semantics.tokens(images)[:, first:].float()
+
+    def _choose_margins(self, identity: "Tensor") -> "float | Tensor":
+        """m: one for all faces, or that of each face (N,), from their identity vectors (N, D)."""
+        if self.variant.margin != "strangers":
+            return self.variant.margin
+        return (identity @ self._strangers.T).quantile(0.5, dim=1)
+
+    @cached_property
+    def _strangers(self) -> "Tensor":
+        """The identity vectors of the first fakes, (STRANGERS, D)."""
+        from masquerade.methods.latent.space import BATCH
+        from masquerade.networks.inputs import apply_in_batches
+
+        space = self._space
+        images = space.draw(space.generator.broadcast(self._fakes.codes[:STRANGERS]))
+        return apply_in_batches(self._identity, BATCH, images).to(space.device)
+
+    def _spread(self, fake: "Tensor") -> "Tensor":
+        """The W of fakes (N, style) for each optimized layer, (N, layers, style)."""
+        return fake[:, None].repeat(1, len(self._layers), 1)
+
+    def _stack_codes(self, inverted: "Tensor", free: "Tensor") -> "Tensor":
+        """`_mix_codes` as W+ (N, layers, style)."""
+        import torch
+
+        return torch.stack(self._mix_codes(inverted, free), dim=1)
 
     def _mix_codes(self, inverted: "Tensor", free: "Tensor") -> "list[Tensor]":
         """The codes (N, D) of all layers: the free codes in the middle, the inverted ones around them."""
@@ -242,8 +277,8 @@ class Falco(Method):
         return max(1, int(room / max(1, memory[1] - memory[0])))
 
 
-def identity_loss(generated: "Tensor", real: "Tensor", margin: float) -> "Tensor":
-    """Eq. 2: |cos(E(x_A), E(x_R)) - m|; unit identity vectors (N, D) twice -> (N,)."""
+def identity_loss(generated: "Tensor", real: "Tensor", margin: "float | Tensor") -> "Tensor":
+    """Eq. 2: |cos(E(x_A), E(x_R)) - m|; unit identity vectors (N, D) twice, m a number or (N,) -> (N,)."""
     return ((generated * real).sum(dim=1) - margin).abs()
 
 

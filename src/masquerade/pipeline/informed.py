@@ -239,10 +239,10 @@ def _measure_distances(
         gallery = EmbeddingSet(recognizer(to_float(photographs.images)), photographs.people, photographs.ids)
     if attacker.asks == "protecting":
         protected = EmbeddingSet(recognizer(to_float(pairs.anonymized)), pairs.people, pairs.ids)
-        return measure_distances(probes, gallery, protected)
+        return measure_distances(probes, gallery, protected, attacker.compare)
     if draw is not None:
         gallery = EmbeddingSet(gallery.embeddings, draw.permutation(gallery.people), gallery.ids)
-    return measure_distances(probes, gallery)
+    return measure_distances(probes, gallery, compare=attacker.compare)
 
 
 def _remember(compute: Callable[..., Answer]) -> Callable[..., Answer]:

@@ -225,8 +225,8 @@ class AttackerInputs:
 
     def of(self, cell: Any) -> list[str]:
         """The attackers whose attack is one on the method of a cell."""
-        able = discovery.load("methods", cell.method).capabilities
-        return [name for name in self.parameters.attackers if _load(name).applies(able)]
+        able, backbones = discovery.load("methods", cell.method).capabilities, self.parameters.needs(cell.method)
+        return [name for name in self.parameters.attackers if _load(name).applies(able, backbones)]
 
     def needs(self, attackers: Iterable[str]) -> list[str]:
         """The backbones that attackers use, each once."""

@@ -6,7 +6,7 @@ themselves, and the trainings that some of them share, are one folder up.
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ PEOPLE, PICTURES = 2, 2
 """The fewest people on either side of a training set, and the fewest images of each, from which to learn anything."""
 SEARCHED = 24
 """Images of a training set on which the strength of a filter is chosen."""
+Compare = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Embeddings (N, D) and (M, D) -> distances (N, M), as `Attacker.compare` gives them."""
 
 
 class Photographs(NamedTuple):
@@ -158,16 +160,23 @@ class Distances:
         return 1 + (self.strangers <= self.own[:, None]).sum(axis=1)
 
 
-def measure_to_people(probes: EmbeddingSet, gallery: EmbeddingSet) -> tuple[np.ndarray, np.ndarray]:
+def measure_euclidean(probes: np.ndarray, gallery: np.ndarray) -> np.ndarray:
+    """Euclidean distances (N, M) of embeddings (N, D) and (M, D)."""
+    from scipy.spatial.distance import cdist
+
+    return cdist(probes, gallery)
+
+
+def measure_to_people(
+    probes: EmbeddingSet, gallery: EmbeddingSet, compare: Compare = measure_euclidean
+) -> tuple[np.ndarray, np.ndarray]:
     """The distances (N, P) to P people in the order of their names, and these names (P,).
 
     An image of the gallery with the same original as the probe does not count, so that the person decides and not the
     pose, light or background of one image. One image of every other person is left out, too: the nearest of more
     images is nearer by chance alone.
     """
-    from scipy.spatial.distance import cdist
-
-    distances = cdist(probes.embeddings, gallery.embeddings)
+    distances = compare(probes.embeddings, gallery.embeddings)
     names, numbers, counts = np.unique(gallery.people, return_inverse=True, return_counts=True)
     places = np.empty(len(numbers), dtype=np.int64)  # of an image among those of its person
     places[np.argsort(numbers, kind="stable")] = np.concatenate([np.arange(count) for count in counts])
@@ -183,19 +192,22 @@ def measure_to_people(probes: EmbeddingSet, gallery: EmbeddingSet) -> tuple[np.n
 
 
 def measure_distances(
-    probes: EmbeddingSet, gallery: EmbeddingSet, own_gallery: EmbeddingSet | None = None
+    probes: EmbeddingSet,
+    gallery: EmbeddingSet,
+    own_gallery: EmbeddingSet | None = None,
+    compare: Compare = measure_euclidean,
 ) -> Distances:
     """The distances of probes to their person and to all others.
 
     ``own_gallery``: the images that stand for the probe's own person, if they are others than those of ``gallery``.
     Raises ProtocolError if a probe's person has no image in the gallery.
     """
-    distances, names = measure_to_people(probes, gallery)
+    distances, names = measure_to_people(probes, gallery, compare)
     right = probes.people[:, None] == names[None, :]
     if not right.any(axis=1).all():
         missing = sorted(set(probes.people[~right.any(axis=1)]))
         raise ProtocolError(f"The gallery has no image of {len(missing)} people of the probes, such as {missing[0]}.")
-    own = distances[right] if own_gallery is None else measure_distances(probes, own_gallery).own
+    own = distances[right] if own_gallery is None else measure_distances(probes, own_gallery, compare=compare).own
     return Distances(own, distances[~right].reshape(len(distances), -1))
 
 
