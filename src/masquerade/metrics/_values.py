@@ -169,7 +169,7 @@ def set_threshold(evidence: Evidence, judge: str, far: float) -> ThresholdEstima
     return _set_threshold(far, evidence.draws, tuple(evidence.calibration["identity"]), embeddings.tobytes())
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _set_threshold(far: float, draws: int, names: tuple[str, ...], embeddings: bytes) -> ThresholdEstimate:
     """That of embeddings (N, D), as bytes. The metrics and attempts of a cell share it: it takes tenths of a second."""
     values = np.frombuffer(embeddings).reshape(len(names), -1)
