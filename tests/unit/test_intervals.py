@@ -1,5 +1,7 @@
 """Intervals: against scipy's BCa, the jackknife, Jeffreys' and Newcombe's formulas, and simulated shares."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,11 @@ from masquerade.core.statistics import (
     people_weights,
 )
 from masquerade.metrics._values import share
+from masquerade.papers.context import Context
+from masquerade.papers.declarations import Measure
+from masquerade.papers.measured import Results
+from masquerade.params.blocks import StandIns
+from masquerade.pipeline import evaluation
 
 PEOPLE = np.array([f"person {number}" for number in range(50)])
 SKEWED = np.random.default_rng(3).exponential(size=len(PEOPLE))
@@ -95,6 +102,18 @@ class TestShares:
         assert several.interval == once.interval
         half = share(np.where(np.arange(48) < 24, 1.0, np.nan), weights)
         assert half.people == 6, "people without a measured image are not counted"
+
+    @pytest.mark.parametrize("found", [0, 5, 12])
+    def test_tables_read_the_interval_of_a_share_from_the_file_of_its_cell(self, found):
+        """Two seeds with the same faces: the people are the same people."""
+        value = share((np.arange(12) < found) * 1.0, people_weights(PEOPLE[:12], 20))
+        plain = evaluation.evaluate({"rate": SimpleNamespace(compute=lambda _: {"": value})}, None)
+        name = {"dataset": "lfw", "method": "falco", "variant": "m_0"}
+        cells = [{"cell": name | {"seed": seed}, "metrics": plain} for seed in (0, 1)]
+        context = Context("tiny", (0, 1), StandIns(datasets={}, judges={}), "abc1234")
+        read = Results(cells, {}, context).measure(("lfw", "falco", "m_0"), Measure(metric="rate"))
+        assert (plain["rate"][""]["people"], read.people) == (12, 12)
+        assert read.interval == pytest.approx(value.interval, abs=1e-6)
 
 
 class TestCombinations:
