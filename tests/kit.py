@@ -124,7 +124,7 @@ class Identity(nn.Module):
     def __init__(self, width: int = 8, grid: int = 4):
         super().__init__()
         torch.manual_seed(5)
-        self.grid, self.project = grid, nn.Linear(3 * grid**2, width)
+        self.grid, self.width, self.project = grid, width, nn.Linear(3 * grid**2, width)
         self.eval().requires_grad_(False)
 
     def forward(self, images):

@@ -22,6 +22,7 @@ UNPRINTED = (
     "edges",
     "quality_samples",
     "most_pictures",
+    "optimization",
 )
 """Knobs that may have a default: no paper has them, or at 0 they are off, as in most papers."""
 ROOMS = ("faces", "judges", "metrics", "methods", "backbones", "attackers")

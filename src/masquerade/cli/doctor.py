@@ -16,7 +16,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from masquerade import assets
-from masquerade.assets import random_face
+from masquerade.assets import random_face, sface
 from masquerade.core import discovery
 from masquerade.core.errors import MasqueradeError
 from masquerade.params import loading, matrix, repository
@@ -173,13 +173,15 @@ def check_pipeline(root: Path, scale: str | None) -> Iterator[Check]:
 
 
 def find_photograph_networks(needed: bool) -> Check:
-    """The package with the generator of faces of 256 pixels. ``needed``: the scale is made with it."""
+    """The packages with the generator of faces of 256 pixels and with SFace. ``needed``: the scale uses them."""
     try:
         random_face.files()
+        sface.find_file()
     except MasqueradeError as error:
         remedy = f"{error} {pretrained_networks.WITHOUT_CLONE}"
         return Check("networks for photographs", False, "not there", remedy, essential=needed)
-    return Check("networks for photographs", True, f"{random_face.PACKAGE} {random_face.VERSION} ({random_face.TERMS})")
+    packages = f"{random_face.PACKAGE} {random_face.VERSION} ({random_face.TERMS}), {sface.PACKAGE} {sface.VERSION}"
+    return Check("networks for photographs", True, packages)
 
 
 def list_carried_networks(root: Path) -> Check:

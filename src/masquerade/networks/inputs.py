@@ -43,7 +43,7 @@ def place(network: Network) -> Network:
     return network.to(device())
 
 
-def fold_batch_norms(network: "torch.nn.Module") -> "torch.nn.Module":
+def fold_batch_norms(network: Network) -> Network:
     """Merge each batch normalization of a frozen network into the convolution right before it.
 
     The output stays the same except for rounding, and MobileNetV2 takes half of the time. Do not train the network
@@ -60,7 +60,7 @@ def fold_batch_norms(network: "torch.nn.Module") -> "torch.nn.Module":
     return network
 
 
-def prepare_gradients(network: "torch.nn.Module") -> "torch.nn.Module":
+def prepare_gradients(network: Network) -> Network:
     """A frozen network, prepared for gradients of its input: `fold_batch_norms`, channels last, and with `FixedPReLU`.
 
     Output and gradient stay the same except for rounding. Changes ``network`` and returns it.

@@ -68,7 +68,7 @@ def list_missing(root: Path, parameters: Parameters, method: str, variant: str |
     if problem := pretrained_networks.find_package_problem(parameters):
         yield problem
     for network in list_networks(parameters, method, variant or next(iter(parameters.methods[method].variants))):
-        if not (root / network.checkpoint).is_file():
+        if not (root / network.checkpoint).is_file() and not network.package:
             files = pretrained_networks.list_files(network.weights) or [network.checkpoint]
             if not all((root / path).is_file() for path in files):
                 yield files[0]
@@ -103,7 +103,7 @@ def find_resources(
     if checkpoint:
         networks.pop()
     gallery = Path(Paths(parameters.scale).faces.format(dataset=parameters.matrix.train_on))
-    required_files = [network.checkpoint for network in networks if not network.weights]
+    required_files = [network.checkpoint for network in networks if not (network.weights or network.package)]
     required_files += [str(path) for path in (gallery, index_path(gallery)) if able.gallery]
     if missing := [path for path in required_files if not (root / path).is_file()]:
         raise _explain_missing(root, parameters, name, missing)
@@ -117,6 +117,9 @@ def find_resources(
         elif network.weights:
             paths[network.module], card = _adopt(root, network, paths)
             cards.append(card)
+        elif network.package:
+            paths[network.module] = _find_place(root, network)
+            network.cls(network.params).write_packaged(paths[network.module])
         else:
             paths[FAKES] = _draw_fakes(root, parameters, paths, say)
     if cards:
@@ -138,10 +141,15 @@ def _adopt(root: Path, network: Network, backbones: Mapping[str, Path]) -> tuple
     from masquerade.training import pretrained
 
     pretrained_networks.check_pretrained(network.parameters, root, network.block)
+    checkpoint, keys = _find_place(root, network), network.cls.architecture
+    return checkpoint, pretrained.load_pretrained(network.weights, keys, network.params, backbones, checkpoint, root)
+
+
+def _find_place(root: Path, network: Network) -> Path:
+    """Where the checkpoint of a pretrained network is written."""
     paths = Paths(network.parameters.scale)
     file = Path(network.checkpoint).relative_to(paths.checkpoints if network.room else paths.data)
-    checkpoint, keys = _find_folder(root, network.parameters) / file, network.cls.architecture
-    return checkpoint, pretrained.load_pretrained(network.weights, keys, network.params, backbones, checkpoint, root)
+    return _find_folder(root, network.parameters) / file
 
 
 def _draw_fakes(root: Path, parameters: Parameters, backbones: Mapping[str, Path], say: Say) -> Path:

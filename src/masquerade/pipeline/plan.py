@@ -106,9 +106,10 @@ class Plan:
     def _trainings(self) -> Iterator[Work]:
         parameters = self.parameters
         for name, block in parameters.backbones.items():
-            published = discovery.load("backbones", name)(block).published
+            backbone = discovery.load("backbones", name)(block)
+            published = backbone.package or (backbone.published.name if backbone.published else "")
             steps = 0 if published else count_steps(block)
-            yield self._row("backbone", name, 1, steps, "steps", f"published: {published.name}" if published else "")
+            yield self._row("backbone", name, 1, steps, "steps", f"published: {published}" if published else "")
         for name in dict.fromkeys(cell.method for cell in self.cells if parameters.trains(cell.method)):
             ablations, cells = parameters.ablations(name), [cell for cell in self.cells if cell.method == name]
             for variant in ("", *ablations):

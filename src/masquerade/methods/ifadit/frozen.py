@@ -46,7 +46,7 @@ class FrozenNetworks:
             setattr(self, name, load_backbone(name, checkpoints))
 
     def use_span(self, span: nn.Module) -> None:
-        """From now on ``identity`` gives the results of ``span`` (N, D) for identity vectors (N, 512)."""
+        """From now on ``identity`` gives the results of ``span`` (N, D) for identity vectors (N, W)."""
         self.identity = place(nn.Sequential(self.identity, span).eval().requires_grad_(False))
 
     def mask(self, images: Tensor) -> Tensor:

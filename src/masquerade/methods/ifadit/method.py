@@ -68,11 +68,13 @@ class Ifadit(Method):
         tied = list_tied_backbones(params)
         self._networks = FrozenNetworks(resources.backbones, tied, params.region)
         saved = Saved(self.checkpoint, resources.backbones, tied)
-        disentangler = Disentangler(params, self._networks.mean.cpu(), self._networks.inversion)
+        width = self._networks.identity.width
+        disentangler = Disentangler(params, self._networks.mean.cpu(), self._networks.inversion, width)
         self._disentangler = place(saved.frozen("disentangler", disentangler))
-        self._transform = place(saved.frozen("transform", Transform(params, self._networks.generator.style_width)))
+        transform = Transform(params, self._networks.generator.style_width, width)
+        self._transform = place(saved.frozen("transform", transform))
         if params.small_scale.span:
-            self._networks.use_span(saved.frozen("span", Span(params)))
+            self._networks.use_span(saved.frozen("span", Span(params, width)))
         self._read = Remembered(self._encode, kept=2)  # the anonymized images and the originals
 
     @classmethod

@@ -160,20 +160,20 @@ class IdentityCompensation(nn.Module):
 
 
 class Span(nn.Module):
-    """Unit identity vectors (N, 512) -> their coordinates in the span of ``basis`` (D, 512), scaled to length 1 (N, D).
+    """Unit identity vectors (N, W) -> their coordinates in the span of ``basis`` (D, W), scaled to length 1 (N, D).
 
-    The identities of people fill few of 512 dimensions, and a face shows nothing of a change in the others. The basis
-    is orthonormal; it starts with the first axes, until `fit`.
+    The identities of people fill few of ArcFace's 512 dimensions, and a face shows nothing of a change in the others.
+    The basis is orthonormal; it starts with the first axes, until `fit`.
     """
 
     basis: Tensor
 
-    def __init__(self, settings: IfaditSettings):
+    def __init__(self, settings: IfaditSettings, identity_width: int = IDENTITY):
         super().__init__()
-        self.register_buffer("basis", torch.eye(settings.small_scale.span or IDENTITY, IDENTITY))
+        self.register_buffer("basis", torch.eye(settings.small_scale.span or identity_width, identity_width))
 
     def fit(self, vectors: Tensor) -> Tensor:
-        """Set ``basis`` to the directions with the most energy in unit vectors (M, 512). Returns their coordinates."""
+        """Set ``basis`` to the directions with the most energy in unit vectors (M, W). Returns their coordinates."""
         directions = torch.linalg.eigh(vectors.double().mT @ vectors.double())[1]  # of rising energy
         rows = directions[:, -len(self.basis) :].mT
         largest = rows.gather(1, rows.abs().argmax(dim=1, keepdim=True))
@@ -192,7 +192,9 @@ class Disentangler(nn.Module):
 
     latent_avg: Tensor
 
-    def __init__(self, settings: IfaditSettings, mean: Tensor, inversion: Inverter | None = None):
+    def __init__(
+        self, settings: IfaditSettings, mean: Tensor, inversion: Inverter | None = None, identity_width: int = IDENTITY
+    ):
         super().__init__()
         layers, style = mean.shape
         chosen, small = settings.encoder, settings.small_scale
@@ -201,7 +203,7 @@ class Disentangler(nn.Module):
         if chosen.kind != "inversion":
             self.encoder = KINDS[chosen.kind](layers, chosen.input_size, style, chosen.widths, chosen.units)
         self.unit = small.span > 0
-        width, shared = small.span or IDENTITY, not small.mapping_per_layer
+        width, shared = small.span or identity_width, not small.mapping_per_layer
         self.mapping = IdentityMapping(layers, width, style, settings.mapping, shared)
         self.register_buffer("latent_avg", mean.clone())
         self.linear = LinearCodes(choose_linear_side(layers), style) if small.linear else None
@@ -235,10 +237,10 @@ class Transform(nn.Module):
 
     rotation: Tensor
 
-    def __init__(self, settings: IfaditSettings, style: int):
+    def __init__(self, settings: IfaditSettings, style: int, identity_width: int = IDENTITY):
         super().__init__()
         flow, small = settings.flow, settings.small_scale
-        width = small.span or IDENTITY
+        width = small.span or identity_width
         self.flow = SecureFlow(width, style, flow.blocks, flow.hidden, flow.limit, small.flow_start)
         self.gain = small.flow_secret
         self.register_buffer("rotation", torch.eye(width))

@@ -17,6 +17,7 @@ from torch.nn.functional import normalize
 
 from masquerade.backbones.generator.reconstruction import compute_energy_distance
 from masquerade.backbones.inversion.inverter import Inverter, start_from
+from masquerade.backbones.recognition.training import Recognizer
 from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import to_float
@@ -299,15 +300,15 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
     training, small = Training(job, settings), settings.small_scale
     archive = training.archive
     networks = FrozenNetworks(job.backbones, NEEDS, settings.region)
-    size = networks.generator.size
+    size, identity_width = networks.generator.size, networks.identity.width
     torch.manual_seed(seeding.derive_seed(job.seed, "disentangler"))
     disentangler = build_disentangler(settings, networks.mean.cpu(), networks.identity, networks.inversion)
     disentangler = disentangler.to(networks.device)
     torch.manual_seed(seeding.derive_seed(job.seed, "transform"))
-    transform = Transform(settings, networks.generator.style_width).to(networks.device)
+    transform = Transform(settings, networks.generator.style_width, identity_width).to(networks.device)
     first_phase = _first_phase_digest(settings, training)
     data = TrainingImages(networks, read_images(archive, job.people, size), masks=small.refined)
-    span = Span(settings)
+    span = Span(settings, identity_width)
     if small.span:
         data.identity = span.fit(data.identity)
         networks.use_span(span)
@@ -329,12 +330,14 @@ def train(settings: IfaditSettings, job: TrainingJob) -> None:
     training.save(modules, facts, list_tied_backbones(settings))
 
 
-def build_disentangler(settings: IfaditSettings, mean: Tensor, identity: nn.Module, inverter: Inverter) -> Disentangler:
+def build_disentangler(
+    settings: IfaditSettings, mean: Tensor, identity: Recognizer, inverter: Inverter
+) -> Disentangler:
     """A disentangler, started as ``small_scale.encoder_start`` says.
 
     Raises ParameterError if the encoder that it starts from has another architecture.
     """
-    disentangler, small = Disentangler(settings, mean, inverter), settings.small_scale
+    disentangler, small = Disentangler(settings, mean, inverter, identity.width), settings.small_scale
     if settings.encoder.kind == "inversion":
         _start_at_attributes(disentangler)
         return disentangler

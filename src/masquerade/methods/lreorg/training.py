@@ -21,8 +21,8 @@ from masquerade.methods.latent.codes import has_diverged
 from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.methods.lreorg import IDENTITY, LReOrgSettings
 from masquerade.methods.lreorg.network import CDFNet, Vocabulary, train_reader
-from masquerade.networks.imagenet_recognizer import ImageNetRecognizer
 from masquerade.networks.inputs import apply_in_batches, place
+from masquerade.networks.ir_se import IRSE
 from masquerade.training.checkpoints import Saved
 from masquerade.training.optimizers import Optimizers, compute_cooldown, weigh_losses
 from masquerade.training.settings import TrainingJob
@@ -226,7 +226,7 @@ def encode_identity(identity: Recognizer, images: Tensor) -> tuple[Tensor, list[
     """Unit vectors (N, D), and the last feature map of each of the `MAPS` largest sizes, in one pass."""
     maps: dict[int, Tensor] = {}
     network: Any = identity.network
-    parts = network.blocks if isinstance(network, ImageNetRecognizer) else (network.input_layer, *network.body)
+    parts = (network.input_layer, *network.body) if isinstance(network, IRSE) else network.blocks
     hooks = [
         part.register_forward_hook(lambda _part, _input, made: maps.update({made.shape[-1]: made})) for part in parts
     ]
