@@ -11,7 +11,7 @@ from masquerade import faces
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive
-from masquerade.faces import generated_hq
+from masquerade.faces.generated import Recipe, generated_dataset
 
 SEED = 3
 PICTURES = {"train": 2, "validation": 1, "test": 1}  # of the only person of a split
@@ -31,7 +31,7 @@ def block(request) -> dict:
 @pytest.fixture(scope="module", autouse=True)
 def few_directions():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generated_hq, "DIRECTION_IMAGES", 8)
+        patch.setattr(generated_dataset, "DIRECTION_IMAGES", 8)
         yield
 
 
@@ -116,9 +116,10 @@ def test_limits_that_nobody_keeps_are_an_error(block, monkeypatch):
     from masquerade.faces.generated import drawing
 
     monkeypatch.setattr(drawing, "FARTHEST", 0.01)
-    studio = drawing.Studio(dataset(block).params, SEED)
+    hq = dataset(block)
+    studio = drawing.Studio(Recipe("generated_hq", hq.params, hq.conditions, SEED))
     with pytest.raises(ParameterError, match="no image of 50 people passes the filter"):
-        next(studio.draw_person(np.zeros((7, drawing.STYLE)), "train", 0))
+        next(studio.draw_person(np.zeros((7, drawing.STYLE)), "train", 0, 1))
 
 
 def test_without_the_package_the_reason_says_how_to_install_it(block, monkeypatch):

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from pydantic import PositiveInt
 
 from masquerade.core import seeding
 from masquerade.core.errors import DatasetError, ParameterError
-from masquerade.core.settings import Settings
+from masquerade.core.settings import Settings, Share
 
 
 class Identities(Settings):
@@ -30,6 +31,22 @@ class SplitCounts(Settings):
     """Number for a person of the validation split."""
     test: PositiveInt
     """Number for a person of the test split."""
+
+
+class FewImages(Settings):
+    """How many images the people of a dataset have, most of whom have one."""
+
+    single_share: Share
+    """Share of people with a single image (0.71: LFW, 4069 of 5749 people)."""
+    pictures_most: PositiveInt
+    """Largest number of images of a person. The probability of 2, 3, 4, ... images halves each time. LFW has up to
+    530."""
+
+    def draw_count(self, draws: np.random.Generator) -> int:
+        """The number of images of one person."""
+        if draws.random() < self.single_share:
+            return 1
+        return int(min(1 + draws.geometric(0.5), self.pictures_most))
 
 
 def deal(pictures: Mapping[str, int], sizes: Mapping[str, int], seed: int, dataset: str) -> dict[str, str]:

@@ -1,124 +1,25 @@
-"""Generated HQ: people who do not exist, in images that a published generator draws."""
+"""Generated HQ: images of people who do not exist, as the generator draws them. It takes the place of CelebA-HQ."""
 
-import hashlib
-import json
-import logging
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
-from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
-import numpy as np
-from tqdm import tqdm
-
-from masquerade.assets.packaged import packaged
-from masquerade.core import files, fingerprints, process
-from masquerade.core.errors import CheckpointError, ParameterError
-from masquerade.core.images import FaceArchive
-from masquerade.faces import Dataset, Record
-from masquerade.faces.generated import GeneratedParams, find_weights
-
-logger = logging.getLogger(__name__)
-
-PART = 5  # people in a part
-SIZE = 256
-DIRECTION_IMAGES = 400  # from whose measures the directions of W are regressed; our choice
+from masquerade.faces._splits import SplitCounts
+from masquerade.faces.generated import Conditions, GeneratedParams
+from masquerade.faces.generated.generated_dataset import GeneratedDataset
 
 
-class GeneratedHQ(Dataset):
-    """Several images of each person, drawn by the generator of the package random-face: docs/datasets.md.
+class GeneratedHQ(GeneratedDataset):
+    """Sharp images; every person of a split has the same number of them.
 
-    Processors draw, one thread each, also where there is a GPU. An image depends on the seed, its person and its
-    number, and on whether the processor has bfloat16.
+    The strengths are our choices: the distances that a recognizer (dlib) finds within and between people are those of
+    photographs.
     """
 
     title = "Generated HQ"
-    shows = "images that a published generator draws, of people who do not exist; no photographs"
-    synthetic = True
-    labeled_by = ("dlib_face", "age_gender")
-    terms = "research, non-commercial"
+    conditions = Conditions(yaw=1.0, pitch=0.4, smile=0.7, mouth=0.7, eyes=0.35, light=0.55, side=0.55, detector="hog")
 
-    Params = GeneratedParams
-    params: GeneratedParams
+    class Params(GeneratedParams):
+        pictures_per_identity: SplitCounts
+        """Number of images of each person of a split."""
 
-    def available(self) -> tuple[bool, str]:
-        try:
-            packaged("random_face", "data", "SynthesisNetwork.bin", install="random-face")
-        except CheckpointError as error:
-            return False, str(error)
-        return True, ""
+    params: Params
 
-    def sources(self) -> list[Path]:
-        return [find_weights(weights) for weights in (self.params.head, self.params.parser) if weights]
-
-    def count(self, seed: int) -> dict[str, int]:
-        p = self.params
-        return {split: getattr(p.identities, split) * getattr(p.pictures_per_identity, split) for split in self.splits}
-
-    def records(self, size: int, seed: int, workers: int) -> Iterator[Record]:
-        """Yield every face, split by split and person by person. Raises ParameterError for another size than 256.
-
-        Processes draw parts of PART people into archives in ``parts_folder``; an interrupted run finds them again.
-        """
-        if size != SIZE:
-            raise ParameterError(
-                f"datasets.generated_hq draws {SIZE} pixels, and image.size is {size}: generated faces are not "
-                f"resized. Set image.size to {SIZE}."
-            )
-        place = (
-            TemporaryDirectory()
-            if self.parts_folder is None
-            else nullcontext(self.parts_folder / self._hash_settings(seed))
-        )
-        with place as folder, process.open_pool(workers) as pool:
-            yield from self._draw(pool, Path(folder), seed)
-
-    def _draw(self, pool: ProcessPoolExecutor, folder: Path, seed: int) -> Iterator[Record]:
-        from masquerade.faces.generated import drawing
-
-        directions = self._directions(pool, folder / "directions.npy", seed)
-        shared = self.params.model_dump_json(), seed, directions
-        parts = {}
-        for split in self.splits:
-            people = range(getattr(self.params.identities, split))
-            for first in people[::PART]:
-                part = folder / f"{split}-{first:06d}.zip"
-                those = people[first : first + PART]
-                parts[part] = None if part.is_file() else pool.submit(drawing.draw_part, *shared, split, those, part)
-        rejected: Counter[str] = Counter()
-        faces = sum(self.count(seed).values())
-        with tqdm(total=faces, unit="face", desc=self.title, mininterval=5, disable=None) as bar:
-            for part, future in parts.items():
-                if future:
-                    future.result()
-                archive = FaceArchive(part)
-                rejected.update(archive.metadata["rejected"])
-                for row, picture in zip(archive.index.to_dict("records"), archive.pictures(archive.index), strict=True):
-                    bar.update()
-                    yield Record(picture, row | {"landmarks": row["landmarks"].tolist()})
-        logger.info("%s: rejected draws: %s", self.title, dict(rejected))
-
-    def _directions(self, pool: ProcessPoolExecutor, path: Path, seed: int) -> np.ndarray:
-        from masquerade.faces.generated import drawing
-
-        if not path.is_file():
-            params, numbers = self.params.model_dump_json(), range(DIRECTION_IMAGES)
-            pictures = list(pool.map(partial(drawing.measure_image, params, seed), numbers, chunksize=4))
-            directions = pool.submit(drawing.regress_directions, params, seed, pictures).result()
-            with files.write_atomically(path) as temporary, temporary.open("wb") as out:
-                np.save(out, directions)
-        return np.load(path)
-
-    def _hash_settings(self, seed: int) -> str:
-        """A name for all that the images depend on: the parameters, the seed, the head, and this code."""
-        import torch
-
-        from masquerade.training.precision import bfloat16_pays
-
-        code = [fingerprints.fingerprint(path) for path in fingerprints.find_closure(Path(__file__))]
-        weights = [fingerprints.sha256(path) for path in self.sources()]
-        settings = [self.params.model_dump(), seed, weights, code, bfloat16_pays(torch.device("cpu"))]
-        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+    def count_images(self, seed: int, split: str, person: int) -> int:
+        return getattr(self.params.pictures_per_identity, split)

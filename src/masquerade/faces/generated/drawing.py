@@ -4,10 +4,10 @@ A person is a code w. An image of a person has codes near w: moved along directi
 with a share of other codes in each group of layers. The layers are those of StyleGAN2 (`MobileStyleGAN`).
 """
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -20,22 +20,19 @@ from masquerade.core import seeding
 from masquerade.core.annotations import FACE_BOX
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import ArchiveWriter, to_float, to_uint8
-from masquerade.faces.generated import GeneratedParams, find_weights, labels
+from masquerade.faces.generated import Recipe, detection, find_weights, labels
 from masquerade.faces.photographs import alignment
 from masquerade.networks.age_gender import AgeAndGender
 from masquerade.networks.mobile_stylegan import LARGE, SIZE, STYLE
 
-NAME = "generated_hq"
 MEAN_OF = 10_000  # codes whose mean and principal axes are taken: Karras et al. 2019, appendix B
 AXES = 40  # principal axes of W: 0.72 of its variance
 RIDGE = 5.0  # of the regression on these axes, in units of an image
 MOVED = {
-    "yaw": (range(5), 1.0), "pitch": (range(5), 0.4), "smile": (range(3, 6), 0.7), "mouth": (range(3, 6), 0.7),
-    "eyes": (range(4, 7), 0.35), "light": (range(6, 14), 0.55), "side": (range(6, 14), 0.55),
+    "yaw": range(5), "pitch": range(5), "smile": range(3, 6), "mouth": range(3, 6), "eyes": range(4, 7),
+    "light": range(6, 14), "side": range(6, 14),
 }  # fmt: skip
-"""Direction -> the layers whose codes it moves, and how far the images of a person differ along it, in standard
-deviations of W. Our choices: the distances that a recognizer (dlib) finds within and between people are those of
-photographs."""
+"""Direction -> the layers whose codes it moves. Our choices; `Conditions` has the distances."""
 SHARED = {"outline": (range(3), 0.1), "features": (range(3, 7), 0.05), "colors": (range(7, 14), 0.5)}
 """Group of layers -> its layers, and the share t of another person's code in them: sqrt(1 - t^2) w + t w' keeps the
 variance. Our choices."""
@@ -43,7 +40,7 @@ FARTHEST = 1.2
 """Largest distance of a person's code to the mean of W, not truncated, as a multiple of the usual distance. Our choice,
 as the next three: an image outside of these limits is drawn again."""
 OFFSET = 0.12
-"""Largest distance of the middle of the HOG box to that of an aligned face, as a share of the image's side."""
+"""Largest distance of the middle of the detected box to that of an aligned face, as a share of the image's side."""
 DARKEST, BRIGHTEST = 0.15, 0.85
 """Least and largest mean brightness of the face, of the range."""
 CLIPPED = 0.05
@@ -53,16 +50,16 @@ PEOPLE = 50  # draws of a person, after which something is wrong
 
 
 class Studio:
-    """The generator with what is needed to draw people. Everything that it draws depends on the seed alone."""
+    """The generator with what is needed to draw people. Everything that it draws depends on the recipe alone."""
 
-    def __init__(self, params: GeneratedParams, seed: int):
-        self.params, self.seed = params, seed
+    def __init__(self, recipe: Recipe):
+        self.recipe, params = recipe, recipe.params
         self.generator = (
             random_face.load_with_head(find_weights(params.head)) if params.head else random_face.build_without_head()
         )
         self.networks = AgeAndGender()
         self.parser = parsing.load(find_weights(params.parser))
-        draws = seeding.make_generator(seed, NAME, "mean")
+        draws = self._make_generator("mean")
         codes = self._map(draws.standard_normal((MEAN_OF, STYLE), dtype=np.float32)).astype(np.float64)
         self.mean = codes.mean(axis=0)
         values, vectors = np.linalg.eigh(np.cov(codes - self.mean, rowvar=False))
@@ -70,13 +67,16 @@ class Studio:
         self.usual = float(np.sqrt(values.sum()))
         self.rejected: Counter[str] = Counter()
 
+    def _make_generator(self, *purpose: object) -> np.random.Generator:
+        return seeding.make_generator(self.recipe.seed, self.recipe.dataset, *purpose)
+
     def draw_code(self, *purpose: object) -> np.ndarray:
         """A code of W, not truncated: float64 (STYLE,)."""
-        draws = seeding.make_generator(self.seed, NAME, *purpose)
+        draws = self._make_generator(*purpose)
         return self._map(draws.standard_normal((1, STYLE), dtype=np.float32))[0].astype(np.float64)
 
     def truncate(self, w: np.ndarray) -> np.ndarray:
-        return self.mean + self.params.psi * (w - self.mean)
+        return self.mean + self.recipe.params.psi * (w - self.mean)
 
     @torch.inference_mode()
     def _map(self, z: np.ndarray) -> np.ndarray:
@@ -86,7 +86,7 @@ class Studio:
     def draw_image(self, codes: np.ndarray) -> np.ndarray:
         """Codes (layers, STYLE) -> uint8 (SIZE, SIZE, 3). One at a time, so no image depends on its neighbors."""
         w_plus = torch.from_numpy(codes[None].astype(np.float32))
-        if self.params.head:
+        if self.recipe.params.head:
             image = self.generator.synthesize(w_plus)
         else:
             image = functional.avg_pool2d(self.generator.synthesize_large(w_plus), LARGE // SIZE)
@@ -104,14 +104,14 @@ class Studio:
 
     def find_landmarks(self, picture: np.ndarray) -> tuple[np.ndarray, str]:
         """The 68 points of an image, (68, 2) in pixels, and its fault: '' if it passes the filter."""
-        side = picture.shape[0]
-        boxes = alignment.detect(picture, side, 0.0)
+        side, by_hog = picture.shape[0], self.recipe.conditions.detector == "hog"
+        boxes = alignment.detect(picture, side, 0.0) if by_hog else detection.detect(picture)
         if len(boxes) != 1:
             return np.zeros((68, 2)), "no face" if not len(boxes) else "several faces"
         middle = boxes[0].reshape(2, 2).mean(axis=0) / side
         if np.linalg.norm(middle - np.reshape(FACE_BOX, (2, 2)).mean(axis=0)) > OFFSET:
             return np.zeros((68, 2)), "not in the middle"
-        points = alignment.points(picture, boxes[0])
+        points = alignment.points(picture, boxes[0] if by_hog else np.array(FACE_BOX) * side)
         if points.min() < 0 or points.max() > side - 1:
             return points, "landmarks outside"
         pixels = labels.face_pixels(picture, points)
@@ -129,21 +129,24 @@ class Studio:
         for group, (layers, share) in SHARED.items():
             other = self.truncate(self.draw_code(*purpose, group))
             codes[layers] = self.mean + np.sqrt(1 - share**2) * (w - self.mean) + share * (other - self.mean)
-        amounts = seeding.make_generator(self.seed, NAME, *purpose, "amounts").uniform(-(3**0.5), 3**0.5, len(MOVED))
-        for (layers, strength), direction, amount in zip(MOVED.values(), directions, amounts, strict=True):
-            codes[layers] += strength * amount * direction
+        amounts = self._make_generator(*purpose, "amounts").uniform(-(3**0.5), 3**0.5, len(MOVED))
+        for (name, layers), direction, amount in zip(MOVED.items(), directions, amounts, strict=True):
+            codes[layers] += getattr(self.recipe.conditions, name) * amount * direction
         return codes
 
-    def draw_person(self, directions: np.ndarray, split: str, number: int) -> Iterator[tuple[dict, np.ndarray]]:
-        """The rows and images of a person. Raises ParameterError if no draw passes the limits."""
+    def draw_person(
+        self, directions: np.ndarray, split: str, number: int, count: int
+    ) -> Iterator[tuple[dict, np.ndarray]]:
+        """The rows of a person and the ``count`` images. Raises ParameterError if no draw passes the limits."""
+        dataset = self.recipe.dataset
         for draw in range(PEOPLE):
-            images = self._draw_images(directions, split, number, draw)
+            images = self._draw_images(directions, split, number, draw, count)
             if images:
                 break
         else:
-            raise ParameterError(f"datasets.{NAME}: no image of {PEOPLE} people passes the filter of bad draws.")
+            raise ParameterError(f"datasets.{dataset}: no image of {PEOPLE} people passes the filter of bad draws.")
         ages, males = self.networks.measure([picture for picture, _ in images])
-        identity = f"{NAME}-{split}-{number:04d}"
+        identity = f"{dataset}-{split}-{number:04d}"
         shared = labels.label_person(float(ages.mean()), float(males.mean()))
         for take, (picture, points) in enumerate(images):
             row = {"id": f"{identity}-{take:02d}", "identity": identity, "split": split, "detected": True}
@@ -151,15 +154,15 @@ class Studio:
             mask = self.parser.labels(torch.from_numpy(to_float(picture[None]))).numpy()[0]
             yield row | labels.label_image(picture, points, mask, shared, formal=number % 2 == 1), picture
 
-    def _draw_images(self, directions: np.ndarray, split: str, number: int, draw: int) -> list:
-        """Images and points of a draw of a person; none if the filter rejects the person."""
+    def _draw_images(self, directions: np.ndarray, split: str, number: int, draw: int, count: int) -> list:
+        """``count`` images and points of a draw of a person; none if the filter rejects the person."""
         w = self.draw_code(split, number, draw)
         if np.linalg.norm(w - self.mean) > FARTHEST * self.usual:
             self.rejected["far from the mean"] += 1
             return []
         images = []
-        for take in range(getattr(self.params.pictures_per_identity, split)):
-            for attempt in count():
+        for take in range(count):
+            for attempt in itertools.count():
                 if attempt == ATTEMPTS:
                     self.rejected["people"] += 1
                     return []
@@ -173,37 +176,37 @@ class Studio:
         return images
 
 
-@lru_cache(maxsize=1)
-def open_studio(params: str, seed: int) -> Studio:
-    """The studio of this process. ``params``: a `GeneratedParams` as JSON."""
-    return Studio(GeneratedParams.model_validate_json(params), seed)
+open_studio = lru_cache(maxsize=1)(Studio)
+"""The studio of this process for a recipe."""
 
 
-def measure_image(params: str, seed: int, number: int) -> tuple[np.ndarray, np.ndarray] | None:
+def measure_image(recipe: Recipe, number: int) -> tuple[np.ndarray, np.ndarray] | None:
     """`Studio.measure_image` in this process."""
-    return open_studio(params, seed).measure_image(number)
+    return open_studio(recipe).measure_image(number)
 
 
-def regress_directions(params: str, seed: int, pictures: Sequence) -> np.ndarray:
+def regress_directions(recipe: Recipe, pictures: Sequence) -> np.ndarray:
     """The directions of W, float64 (7, STYLE), in the order of `labels.NAMES`; one deviation of W long.
 
     Each is the ridge regression of a measure on the principal axes, from what `measure_image` gave of images.
     """
     passed = [picture for picture in pictures if picture]
     if len(passed) < len(pictures) / 2:
-        raise ParameterError(f"datasets.{NAME}: most images fail the filter of bad draws. Raise or lower psi.")
+        raise ParameterError(
+            f"datasets.{recipe.dataset}: most images fail the filter of bad draws. Raise or lower psi."
+        )
     along, values = (np.stack(part) for part in zip(*passed, strict=True))
     values = (values - values.mean(axis=0)) / values.std(axis=0)
     weights = np.linalg.solve(along.T @ along + RIDGE * np.eye(AXES), along.T @ values)
-    return (weights / np.linalg.norm(weights, axis=0)).T @ open_studio(params, seed).axes
+    return (weights / np.linalg.norm(weights, axis=0)).T @ open_studio(recipe).axes
 
 
-def draw_part(params: str, seed: int, directions: np.ndarray, split: str, people: range, part: Path) -> None:
-    """Draw some people of a split into an archive."""
-    studio = open_studio(params, seed)
+def draw_part(recipe: Recipe, directions: np.ndarray, split: str, images: Mapping[int, int], part: Path) -> None:
+    """Draw some people of a split into an archive. ``images``: number of a person -> number of images."""
+    studio = open_studio(recipe)
     studio.rejected.clear()
     with ArchiveWriter(part) as out:
-        for number in people:
-            for row, picture in studio.draw_person(directions, split, number):
+        for number, count in images.items():
+            for row, picture in studio.draw_person(directions, split, number, count):
                 out.add(picture, row)
         out.metadata["rejected"] = dict(studio.rejected)
