@@ -2,12 +2,10 @@
 
 from typing import Annotated, Self
 
-import cv2
 import numpy as np
 from pydantic import Field, model_validator
 
 from masquerade.core.settings import Settings
-from masquerade.faces.photographs import alignment
 
 ZOOM, LEAST_ZOOM, MOST_ZOOM = 1.5, 0.85, 1.18
 """The deviation of the size of a crop, in those of its place, and where it is clipped: as for rendered faces."""
@@ -53,6 +51,8 @@ def crop_loosely(
 
     With it come the points (N, 2) in its pixels. Beyond the edge the image is mirrored, as by FFHQ's alignment.
     """
+    from masquerade.faces.photographs import alignment
+
     side = picture.shape[0]
     center = (side - 1) / 2.0 + side * draws.normal(0.0, degradation.jitter, 2)
     zoom = np.clip(1.0 + draws.normal(0.0, ZOOM * degradation.jitter), LEAST_ZOOM, MOST_ZOOM)
@@ -63,6 +63,8 @@ def crop_loosely(
 
 def degrade(picture: np.ndarray, degradation: Degradation, draws: np.random.Generator) -> np.ndarray:
     """An image uint8 (S, S, 3) reduced, with noise, compressed as JPEG and enlarged again: uint8 (S, S, 3)."""
+    import cv2
+
     side = round(np.exp(draws.uniform(np.log(degradation.smallest), np.log(degradation.largest))))
     small = cv2.resize(picture, (side, side), interpolation=cv2.INTER_AREA)
     deviation = 255.0 * degradation.noise * draws.uniform(LEAST_NOISE, 1.0)
