@@ -46,7 +46,7 @@ SBATCH = """
 until mkdir counting 2> /dev/null; do sleep 0.01; done  # one at a time, as SLURM counts
 number=$(( $(cat submissions 2> /dev/null || echo 0) + 1 )); echo $number > submissions; rmdir counting
 export SLURM_JOB_ID=$number SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0
-(bash "$1" > script.$number.log 2>&1; echo $? > ending.$number; mv ending.$number ended.$number) < /dev/null > /dev/null 2>&1 &
+(bash "$1" > script.$number.log 2>&1; echo $? > ended.$number) < /dev/null > /dev/null 2>&1 &
 echo Submitted batch job $number
 """
 SACCT = """
