@@ -1,6 +1,5 @@
 """`import masquerade`: one photograph, a key and a folder from Python, under the rules of the command line."""
 
-import contextlib
 import multiprocessing
 import os
 import pickle
@@ -131,15 +130,8 @@ class TestOnePhotograph:
         assert len(noise.anonymize(two_people(), faces="largest").faces) == 1
 
     def test_results_differ_without_a_seed(self, root):
-        """About one draw of noise in a hundred is refused, because a face is still detected in it."""
         method = masquerade.load("gaussian_noise", root=root)
-        contents = set()
-        for _ in range(6):
-            with contextlib.suppress(masquerade.FaceLeft):
-                contents.add(method.anonymize(portrait()).content)
-            if len(contents) == 2:
-                return
-        pytest.fail("every result is the same image")
+        assert method.anonymize(portrait()).content != method.anonymize(portrait()).content
 
     def test_networks_are_loaded_once_for_all_photographs(self, root, monkeypatch):
         loaded = []
@@ -179,7 +171,7 @@ class TestOnePhotograph:
             "from masquerade.pipeline import inspection, release\n"
             "make_original_keyed(pytest.MonkeyPatch())\n"
             "root, call, images, output = sys.argv[1:]\n"
-            "method = masquerade.load('original', root=root)\n"
+            "method = masquerade.load('original', seed=1, root=root)\n"
             "def end(*given): os.kill(os.getpid(), 9)\n"
             "if call == 'recovery':\n"
             "    hidden = method.anonymize(images + '/one.png', key='correct horse').image\n"

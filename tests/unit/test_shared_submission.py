@@ -46,14 +46,15 @@ SBATCH = """
 until mkdir counting 2> /dev/null; do sleep 0.01; done  # one at a time, as SLURM counts
 number=$(( $(cat submissions 2> /dev/null || echo 0) + 1 )); echo $number > submissions; rmdir counting
 export SLURM_JOB_ID=$number SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0
-(bash "$1" > script.$number.log 2>&1; echo $? > ended.$number) < /dev/null > /dev/null 2>&1 &
+cp "$1" script.$number  # as SLURM does: submitit renames its file
+(bash script.$number > script.$number.log 2>&1; echo $? > ended.$number) < /dev/null > /dev/null 2>&1 &
 echo Submitted batch job $number
 """
 SACCT = """
 echo "JobID|State"
 for number in $(seq $(cat submissions)); do
     state=RUNNING
-    [ -e ended.$number ] && state=COMPLETED && [ "$(cat ended.$number)" != 0 ] && state=OUT_OF_MEMORY
+    [ -s ended.$number ] && state=COMPLETED && [ "$(cat ended.$number)" != 0 ] && state=OUT_OF_MEMORY
     echo "$number|$state"
 done
 """
