@@ -181,7 +181,7 @@ GENERATOR = {
 """Knobs of a generator that draws images of SIZE pixels."""
 BFLOAT16 = {"precision": "bfloat16", "channels_last": False}
 FIT = {
-    "width": 4, "halvings": 1, "blocks": 1,
+    "size": 32, "width": 4, "halvings": 1, "blocks": 1,
     "discriminator": {"width": 4, "depth": 2, "scales": 2}, "classifier": {"width": 4, "depth": 2},
     "small_scale": {
         "reach": 0.8, "shared": False, "identity_of": "both", "last_stride": 2, "first_norm": True, "gray": 0.5,

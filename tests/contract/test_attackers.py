@@ -80,7 +80,8 @@ class Bench:
         """The images that the attacker ``name`` attacks."""
         method, keys = method_of(name), discovery.load("attackers", name).keys
         tested = self.own(method, keys) if keys == "shared" else self.tested(method)
-        return {keys: informed.make_scene(self.originals, tested, self.training_set(method, keys))}
+        own = self.own(method, keys)
+        return {keys: informed.make_scene(self.originals, tested, own, self.training_set(method, keys))}
 
     def backbones(self, name):
         needs = discovery.load("attackers", name).needs(self.parameters.attackers[name])
@@ -305,7 +306,8 @@ def test_pictures_that_were_all_refused_have_a_row_each(bench, tmp_path, name):
     method = bench.workshop.method("gaussian_blur", observe=False)
     anonymization.anonymize(bench.originals, tmp_path / "faces.zip", method, rows, anonymization.Plan("v", SEED, 4))
     training_set = bench.training_set("gaussian_blur", "per_image")
-    scenes = {"per_image": informed.make_scene(bench.originals, FaceArchive(tmp_path / "faces.zip"), training_set)}
+    tested, own = FaceArchive(tmp_path / "faces.zip"), bench.own("gaussian_blur", "per_image")
+    scenes = {"per_image": informed.make_scene(bench.originals, tested, own, training_set)}
     pixels = {"pixels": lambda images: images.reshape(len(images), -1)}
     answers = of_group(informed.run_attacks(bench.attacks(name), scenes, pixels, far=0.2), "tested")
     assert answers["id"].tolist() == rows["id"].tolist()

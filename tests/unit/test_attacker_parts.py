@@ -40,7 +40,7 @@ from metric_evidence import compute
 
 SIDE, PEOPLE, PICTURES = 16, 12, 3
 FACE = slice(4, 12)
-SETTINGS = InformedSettings(people=0, pictures=0, held_out=0.25, far=0.1, judges=["pixels"])
+SETTINGS = InformedSettings(people=0, pictures=0, linked=0, held_out=0.25, far=0.1, judges=["pixels"])
 
 
 def shown(points, people, ids=None):
@@ -135,11 +135,12 @@ class TestTrainingSets:
 
     def test_first_people_by_a_hash_and_the_first_pictures_of_each_are_chosen(self):
         rows = pd.DataFrame({"id": range(8), "identity": list("cabcabca")})
-        assert select_people(rows, AttackedPeople(people=0, pictures=0))["id"].tolist() == list(range(8))
-        assert select_people(rows, AttackedPeople(people=0, pictures=2))["id"].tolist() == [0, 1, 2, 3, 4, 5]
+        assert select_people(rows, AttackedPeople(people=0, pictures=0, linked=0))["id"].tolist() == list(range(8))
+        assert select_people(rows, AttackedPeople(people=0, pictures=2, linked=0))["id"].tolist() == [0, 1, 2, 3, 4, 5]
         # SHA-256 of b begins with 3e, of c with 2e, of a with ca
-        assert select_people(rows, AttackedPeople(people=1, pictures=0))["identity"].unique().tolist() == ["c"]
-        assert select_people(rows, AttackedPeople(people=2, pictures=1))["id"].tolist() == [0, 2]
+        one = AttackedPeople(people=1, pictures=0, linked=0)
+        assert select_people(rows, one)["identity"].unique().tolist() == ["c"]
+        assert select_people(rows, AttackedPeople(people=2, pictures=1, linked=0))["id"].tolist() == [0, 2]
 
     def test_people_who_are_learned_and_held_out_are_disjoint(self, tmp_path):
         people = {f"p{number}": ("train", 2) for number in range(12)}
@@ -216,7 +217,8 @@ def another_person(picture, world, name):
 CONTROLS = {"original": lambda picture, world, name: picture, "blackout": black_face, "random": another_person}
 
 
-def scene_of(folder, world, control):
+def scene_of(folder, world, control, gallery=()):
+    """The scene of one control. ``gallery``: numbers of the tested people's images that are in the gallery."""
     people = {f"p{number}": "test" for number in range(PEOPLE)} | {f"own{number}": "train" for number in range(5)}
     archives = []
     for kind, change in (("clear", CONTROLS["original"]), (control, CONTROLS[control])):
@@ -224,10 +226,11 @@ def scene_of(folder, world, control):
             for person, split in people.items():
                 for number in range(PICTURES):
                     name = f"{person}.{number}"
-                    row = {"id": name, "source_id": name, "identity": person, "split": split}
+                    part = "gallery" if split == "test" and number in gallery else split
+                    row = {"id": name, "source_id": name, "identity": person, "split": part}
                     out.add(change(photograph(world, person, number), world, name), row)
         archives.append(FaceArchive(folder / f"{world}-{control}-{kind}.zip"))
-    return informed.make_scene(*archives, informed.read_training_set(*archives, SETTINGS))
+    return informed.make_scene(*archives, archives[1], informed.read_training_set(*archives, SETTINGS))
 
 
 def projected(images):
@@ -271,6 +274,21 @@ def test_random_identity_and_shuffled_names_are_near_chance(rates):
 
 def test_shuffled_names_are_never_the_strongest_attacker(rates):
     assert all(rates[control]["strongest"] == rates[control]["naive"] for control in CONTROLS)
+
+
+class Links(Naive):
+    asks = "linking"
+
+
+def test_images_of_the_gallery_are_no_probes_and_show_whom_probes_are_sought_among(tmp_path):
+    """One image of each person is anonymized. Without the gallery nobody could be found."""
+    attacks = [informed.Attack(cls(NoParameters(), {}), 0, True) for cls in (Naive, Links)]
+    scene = scene_of(tmp_path, 0, "original", gallery=range(1, PICTURES))
+    results = informed.run_attacks(attacks, {"per_image": scene}, {"pixels": projected}, 0.1)
+    results = results[results["group"] == informed.TESTED]
+    assert results.groupby("asks")["id"].nunique().to_dict() == {"naming": PEOPLE, "linking": PEOPLE}
+    assert (results["rank"] == 1).groupby(results["asks"]).mean().min() > 0.9
+    assert (results["people"] == PEOPLE).all()
 
 
 # ---- margins ----
@@ -319,7 +337,8 @@ def rates_at(margin, monkeypatch):
     refused = pd.DataFrame(columns=["source_id", "identity", "status"])
     attacker = Margin(Margin.Params(cosines=[-1.0, -0.4, 0.0, 0.4, 1.0]), {"identity": tested})
     attacks = [informed.Attack(each, 0, True) for each in (attacker, Naive(NoParameters(), {}))]
-    scenes = {"per_image": informed.Scene(tested, tested.photographs, training_set, refused)}
+    nobody = tested.of(np.zeros(len(tested), bool))
+    scenes = {"per_image": informed.Scene(tested, tested.photographs, nobody, training_set, refused)}
     frame = informed.run_attacks(attacks, scenes, attacker.recognizers(), 0.1)
     rates = compute("attack_rank1_rate", attack_evidence(frame.to_dict("list")))
     assert rates["strongest"].value == max(rates["margin"].value, rates["naive"].value)

@@ -13,6 +13,7 @@ from torch import nn
 import kit
 from masquerade.core import discovery
 from masquerade.core.errors import KeyFormatError, ParameterError
+from masquerade.core.images import to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.fit import draw_passwords, encode_bits, group_bits, invert_bits, read_key, training
 from masquerade.methods.fit.training import INSIDE, IdentityTransformer, build_discriminators
@@ -45,7 +46,7 @@ def trained(job):
 
 @pytest.fixture
 def transforming():
-    return training.TransformerTask(settings(), kit.Identity(), kit.noise(8), 7)
+    return training.TransformerTask(settings(), kit.Identity(), kit.noise(8), kit.SIZE, 7)
 
 
 # Passwords.
@@ -188,7 +189,7 @@ def test_training_learns_to_recover_faces(job):
 def test_training_as_published_learns_with_shared_discriminators():
     published = {"shared": True, "last_stride": 4, "first_norm": False, "identity_of": "first"}
     chosen = settings(published, classifier={"width": 4, "depth": 3}, learning_rate=5e-3)
-    task = training.TransformerTask(chosen, kit.Identity(), kit.noise(8), 7)
+    task = training.TransformerTask(chosen, kit.Identity(), kit.noise(8), kit.SIZE, 7)
     values = [task.step(step)["discriminators"] for step in range(20)]
     assert values[-1] < values[0]
 
@@ -198,6 +199,7 @@ def test_training_as_published_learns_with_shared_discriminators():
     [
         ({"last_stride": 4}, {"classifier": {"width": 4, "depth": 5}}, "5 convolutions .* images of 64 pixels"),
         ({}, {"halvings": 6}, "cannot be halved 6 times"),
+        ({}, {"size": 24}, "32 pixels cannot be reduced to methods.fit.params.size, 24"),
     ],
 )
 def test_a_network_that_the_pictures_are_too_small_for_is_refused(job, small_scale, changes, message):
@@ -206,6 +208,32 @@ def test_a_network_that_the_pictures_are_too_small_for_is_refused(job, small_sca
 
 
 # The method.
+
+
+def test_larger_images_are_reduced_for_the_network_and_the_result_is_enlarged(job):
+    half = settings(size=16, classifier={"width": 4, "depth": 1})
+    METHOD.train(half, job())
+    method = METHOD(half, METHOD.Variant(), Resources(job().checkpoint, job().backbones))
+    images = torch.from_numpy(kit.faces().images)
+    blocks = images.unflatten(3, (16, 2)).unflatten(2, (16, 2)).mean(dim=(3, 5))
+    password = torch.from_numpy(read_key(KEY)).expand(len(images), -1)
+    drawn = method._network(blocks, password).detach()
+    hidden = method.anonymize(kit.faces(), 0, [KEY] * len(images))
+    assert hidden.shape == images.shape
+    again = torch.nn.functional.interpolate(drawn, scale_factor=2, mode="bicubic", antialias=True)
+    np.testing.assert_allclose(hidden, again.clamp(-1, 1).numpy(), atol=1e-5)
+
+
+def test_training_sees_what_recovery_reads_from_the_written_file(job):
+    """Enlarged, rounded to 8 bits, and reduced again."""
+    half = settings(size=16)
+    task = training.TransformerTask(half, kit.Identity(), kit.noise(8, size=16), kit.SIZE, 7)
+    images, numbers = torch.rand(2, 3, 16, 16) * 2 - 1, {"anonymized": np.array([3, 5])}
+    seen = task._draw_under(images, ("anonymized",), numbers)["anonymized"]
+    written = to_uint8(training.enlarge(task.network(images, torch.from_numpy(encode_bits(numbers["anonymized"]))), 32)
+                       .detach().numpy())  # fmt: skip
+    read = training.reduce(torch.from_numpy(to_float(written)), 16)
+    torch.testing.assert_close(seen.detach(), read, atol=1e-5, rtol=0)
 
 
 def test_recovery_is_the_same_network_with_the_inverse_password(trained):

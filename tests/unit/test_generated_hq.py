@@ -14,7 +14,7 @@ from masquerade.core.images import FaceArchive
 from masquerade.faces.generated import Recipe, generated_dataset
 
 SEED = 3
-PICTURES = {"train": 2, "validation": 1, "test": 1}  # of the only person of a split
+PICTURES = {"train": 2, "validation": 1, "test": 1, "gallery": 1}  # of the only person of a split
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def block(request) -> dict:
     root = Path(request.config.rootpath)
     block = yaml.safe_load((root / "params.yaml").read_text())["datasets"]["generated_hq"]
     weights = {name: f"{root}/{block[name].replace(':', '/')}.safetensors" for name in ("head", "parser")}
-    few = {"identities": dict.fromkeys(PICTURES, 1), "pictures_per_identity": PICTURES}
+    few = {"identities": {"train": 1, "validation": 1, "test": 1}, "pictures_per_identity": PICTURES}
     return {**block, **weights, **few}
 
 
@@ -56,8 +56,9 @@ def test_splits_share_nobody_and_their_sizes_are_known_before(drawn, block):
     rows = pd.DataFrame([record.row for record in drawn])
     assert rows.groupby("split").size().to_dict() == dataset(block).count(SEED) == PICTURES
     assert rows["identity"].nunique() == 3
+    assert rows["identity"][rows["split"] == "gallery"].tolist() == rows["identity"][rows["split"] == "test"].tolist()
     assert rows["id"].is_unique
-    assert len({record.picture.tobytes() for record in drawn}) == 4
+    assert len({record.picture.tobytes() for record in drawn}) == 5
     assert all(record.picture.shape == (256, 256, 3) for record in drawn)
 
 
@@ -103,7 +104,7 @@ def test_the_archive_has_the_faces_and_its_groups_and_no_parts_stay(drawn, block
     faces.build(earlier, archive, 256, SEED, shares)
     built = FaceArchive(archive)
     np.testing.assert_array_equal(built.pictures(built.index), [record.picture for record in drawn])
-    assert built.index["group"].tolist() == ["backbones", "backbones", "", ""]
+    assert built.index["group"].tolist() == ["backbones", "backbones", "", "", ""]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["generated_hq.parquet", "generated_hq.zip"]
 
 

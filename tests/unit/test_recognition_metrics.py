@@ -164,6 +164,22 @@ def test_rank1_leaves_out_refused_faces_and_people_without_another_picture():
     assert (value.value, value.over, value.of) == (1.0, 2, 4)
 
 
+def test_images_of_a_gallery_are_compared_with_the_anonymized_ones():
+    """One image of each person is anonymized; the other one is in the gallery. a and c stay near it, b and d do not."""
+    names = [*"abcd"]
+    gallery, original = table(names, on_circle(0, 0, 120, 120)), table(names, on_circle(5, 5, 125, 125))
+    gallery["id"] = [f"gallery{row}" for row in range(4)]
+    measurements = replace(evidence(original, table(names, on_circle(10, 170, 130, 300))), gallery=gallery)
+    value = compute("true_acceptance_rate", measurements, far=0.3, folds=2, most_pictures=100)["r"]
+    assert (value.value, value.spread, value.over, value.of) == (0.5, 0.5, 4, 4)
+    # 10 is nearest to b at 5, as its own source is left out; 170 to d at 125, 130 to d at 125, 300 to a or b at 0
+    value = compute("rank1_identification_rate", measurements)["r"]
+    assert (value.value, value.over, value.of) == (0.0, 4, 4)
+    near = replace(measurements, original=table(names, on_circle(5, 60, 125, 180)))
+    # now 10 is nearest to a or b at 0, of which a comes first, and 130 to c or d at 120, of which c comes first
+    assert compute("rank1_identification_rate", near)["r"].value == 0.5
+
+
 def test_rank1_does_not_depend_on_the_block_size(monkeypatch):
     from masquerade.metrics import recognition
 

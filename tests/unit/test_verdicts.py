@@ -345,6 +345,28 @@ class TestMissingNumbers:
         assert result.word == verdicts.FAILS
 
 
+class TestParts:
+    """A sentence about several attributes, of which a scale may lack some."""
+
+    @pytest.mark.parametrize(
+        ("c", "word", "doubt"),
+        [(0.4, verdicts.HOLDS, ""), (0.95, verdicts.FAILS, ""), (0.9, verdicts.UNDECIDED, "contains 0; ")],
+    )
+    def test_what_is_there_decides_and_the_verdict_counts_it(self, tmp_path, c, word, doubt):
+        cells, change = [cell("a", 0.9), cell("b", 0.1), cell("c", c)], {"parts": True}
+        result = verdict(tmp_path, cells, change | {"than": [side(name) for name in "bcd"]})
+        assert result.word == word
+        assert result.reason.endswith(f"{doubt}2 of 3 comparisons; left out: `falco/d`: it has no metrics")
+
+    def test_without_any_part_nothing_is_decided(self, tmp_path):
+        result = verdict(tmp_path, [cell("a", 0.9)], {"parts": True})
+        assert (result.word, result.reason) == (verdicts.UNDECIDED, "`falco/b`: it has no metrics")
+
+    def test_a_sweep_has_no_part_to_spare(self, tmp_path):
+        with pytest.raises(ReferenceFileError, match="a sweep has none to spare"):
+            declared(tmp_path, CHAIN | {"parts": True}, drop=("greater", "than"))
+
+
 class TestPage:
     @pytest.fixture
     def judged(self, tmp_path):

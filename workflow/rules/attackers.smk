@@ -20,6 +20,7 @@ use rule anonymize_neural as anonymize_attackers with:
             "measure.batch",
             "informed.people",
             "informed.pictures",
+            "informed.linked",
             "informed.overrides.{method}.{variant}?",
         ),
         program="anonymize_attackers",

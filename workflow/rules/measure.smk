@@ -19,7 +19,7 @@ rule measure_source:
     params:
         cfg=GRAPH.params_slice(*JUDGES.keys("measure"), "measure.judges", "measure.batch"),
         block="measure",
-        parts=f"{PARAMETERS.matrix.calibrate_on},test",
+        parts=f"{PARAMETERS.matrix.calibrate_on},test,gallery",
     shell:
         submission.run_here(
             "measure",

@@ -19,12 +19,13 @@ def work(run) -> None:
 
     settings = arguments.params.settings("informed", InformedSettings, arguments.method, arguments.variant)
     originals, anonymized = FaceArchive(arguments.faces), FaceArchive(arguments.anonymized)
-    training_set = informed.read_training_set(originals, FaceArchive(arguments.attackers_faces), settings)
-    scenes = {"per_image": informed.make_scene(originals, anonymized, training_set)}
+    own = FaceArchive(arguments.attackers_faces)
+    training_set = informed.read_training_set(originals, own, settings)
+    scenes = {"per_image": informed.make_scene(originals, anonymized, own, training_set)}
     if arguments.shared_key_faces:
         shared = FaceArchive(arguments.shared_key_faces[0])
         training_set = informed.read_training_set(originals, shared, settings)
-        scenes["shared"] = informed.make_scene(originals, shared, training_set)
+        scenes["shared"] = informed.make_scene(originals, shared, shared, training_set)
     attacks = informed.build_attackers(
         arguments.names.split(","), arguments.params, arguments.backbones, arguments.attackers
     )

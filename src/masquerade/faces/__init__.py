@@ -27,9 +27,9 @@ DETAIL = 256
 class Record:
     """One face. ``picture`` uint8 (H, W, 3), or None for a refusal; ``mask`` uint8 (H, W) of parsing labels, or None.
 
-    ``row`` holds at least ``id`` (unique, safe in a file name), ``identity`` (the person; '' if unknown) and
-    ``split`` (train, validation or test). The row of a refusal also has ``status='refused'`` and ``reason``.
-    Optional: ``landmarks`` (136 floats x0, y0, x1, ... in pixels, iBUG order), ``caption``, ``pose.yaw``,
+    ``row`` holds at least ``id`` (unique, safe in a file name), ``identity`` (the person; '' if unknown) and ``split``
+    (train, validation, test or gallery: `images.GALLERY`). The row of a refusal also has ``status='refused'`` and
+    ``reason``. Optional: ``landmarks`` (136 floats x0, y0, x1, ... in pixels, iBUG order), ``caption``, ``pose.yaw``,
     ``pose.pitch``, ``pose.roll`` (degrees) and ``attribute.<name>`` (bool, or float for ``attribute.age``, in years).
     For example: ``{"id": "hq-train-0000-01", "identity": "hq-train-0000", "split": "train", "pose.yaw": -3.2,
     "landmarks": [14.1, 30.6, ...], "caption": "A young woman, smiling.", "attribute.Male": False, ...}``.
@@ -47,7 +47,7 @@ class Dataset(ABC):
     """A dataset. A module of faces/ defines one subclass, with its ``Params``: its block of params.yaml.
 
     The matrix calls ``available`` before it plans a cell; the data rule calls ``records``. Splits share no
-    identity. A dataset downloads nothing. Importing the module must not import torch.
+    identity, but for test and gallery. A dataset downloads nothing. Importing the module must not import torch.
     """
 
     title: ClassVar[str]

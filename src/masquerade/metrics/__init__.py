@@ -54,6 +54,8 @@ class Evidence:
 
     The columns are id, identity, ``landmark_error`` (percent of the eye distance), ``found`` (1 or 0: the detector's
     best cell holds the face) and ``overlap`` (intersection over union of its box with the true one)."""
+    gallery: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Further original images of the same people, which are not anonymized; most datasets have none."""
     size: int | None = None
     """Side of the judged images in pixels. Coordinates that judges give are in these pixels."""
     draws: int = 0
@@ -72,6 +74,11 @@ class Evidence:
     def weights(self) -> np.ndarray:
         """How often each row of ``derived`` counts in each bootstrap sample, (draws, N)."""
         return self.weights_of(self.people)
+
+    @cached_property
+    def unprotected(self) -> pd.DataFrame:
+        """The images of the gallery, then `original`: ``len(gallery)`` rows come before the sources."""
+        return pd.concat([self.gallery, self.original], ignore_index=True) if len(self.gallery) else self.original
 
     def pair(self, column: str) -> tuple[np.ndarray, np.ndarray]:
         """The values (original, derived) of one quantity, float64 (N, ...) each. A missing value is NaN."""

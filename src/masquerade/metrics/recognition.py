@@ -23,9 +23,9 @@ class TrueAcceptanceRate(Metric):
     This is FaceNet's validation rate with the second image of each pair anonymized. e: the judge's embedding, (N, D).
     Each person is in one fold. The genuine pairs of a fold are (original i, anonymized j > i) of one person. The
     threshold t of a fold accepts at most a share ``far`` of the pairs of different people of the other folds, both
-    images original; each bootstrap sample has thresholds of its own. The spread is the standard deviation over folds,
-    as LFW reports it. If the index has the columns ``fold`` and ``pairs``, as LFW's has, folds and pairs are the
-    published ones.
+    images original; each bootstrap sample has thresholds of its own. Images of the gallery come before all others, and
+    are never j. The spread is the standard deviation over folds, as LFW reports it. If the index has the columns
+    ``fold`` and ``pairs``, as LFW's has, folds and pairs are the published ones.
     Reference: Huang et al. 2007 (LFW, view 2); Schroff et al. 2015, section 4; Wen et al. 2022 (IdentityDP), Table III.
 
     >>> from masquerade.metrics._examples import evidence, values
@@ -58,11 +58,13 @@ class TrueAcceptanceRate(Metric):
         return {judge: self._verify(evidence, judge) for judge in judges_with(evidence, "embedding")}
 
     def _verify(self, evidence: Evidence, judge: str) -> Value:
-        original, derived = evidence.pair(f"{judge}.embedding")
-        names = evidence.original["identity"].to_numpy()
-        published = "pairs" in evidence.original
-        folds = evidence.original["fold"].to_numpy() if published else self._folds(names)
-        first, second = _read_published_pairs(evidence.original) if published else (np.empty(0, int), np.empty(0, int))
+        rows, derived = evidence.unprotected, stack(evidence.derived[f"{judge}.embedding"])
+        original, names = stack(rows[f"{judge}.embedding"]), rows["identity"].to_numpy()
+        further = np.full((len(evidence.gallery), derived.shape[1]), np.nan)  # images that are not anonymized
+        derived = np.concatenate([further, derived])
+        published = "pairs" in rows
+        folds = rows["fold"].to_numpy() if published else self._folds(names)
+        first, second = _read_published_pairs(rows) if published else (np.empty(0, int), np.empty(0, int))
         thresholds, rates, draws, counted, pairs, fewest, tested = [], [], [], 0, 0, math.inf, set()
         for fold in sorted(set(folds)):
             if published:
@@ -74,7 +76,8 @@ class TrueAcceptanceRate(Metric):
                 genuine = distances(original[first], derived[second])[same & inside]
             else:
                 impostors = self._impostors(original[folds != fold], names[folds != fold])
-                genuine, people = _genuine(original, derived, names, np.flatnonzero(folds == fold))
+                members = np.flatnonzero(folds == fold)
+                genuine, people = _genuine(original, derived, names, members, len(further))
             fewest = min(fewest, impostors.count)
             threshold = estimate_threshold(self.params.far, impostors, evidence.draws)
             measured = np.isfinite(genuine)
@@ -122,13 +125,16 @@ def _read_published_pairs(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _genuine(
-    original: np.ndarray, derived: np.ndarray, names: np.ndarray, rows: np.ndarray
+    original: np.ndarray, derived: np.ndarray, names: np.ndarray, rows: np.ndarray, further: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Distances of all pairs (original i, derived j), i < j, of one person, in a fold; and the person."""
+    """Distances of all pairs (original i, derived j), i < j, of one person, in a fold; and the person.
+
+    The first ``further`` images have no derived one.
+    """
     first, second = np.triu_indices(len(rows), 1)
     first, second = rows[first], rows[second]
     # two faces without a known identity may be two people
-    same = (names[first] == names[second]) & (names[first] != "")
+    same = (names[first] == names[second]) & (names[first] != "") & (second >= further)
     return distances(original[first[same]], derived[second[same]]), names[first[same]]
 
 
@@ -139,11 +145,11 @@ AT_ONCE = 512
 class Rank1IdentificationRate(Metric):
     """Mean over faces of [the nearest image in the gallery shows the same person], in [0, 1]; lower is better.
 
-    The nearest image has the smallest Euclidean distance of embeddings, (N, D). The gallery holds the originals of
-    the whole set without the face's own source, so that the person counts and not the pose, light or background of one
-    image. Faces of people with another image in the gallery are probes; people with one image stay in the gallery
-    as distractors. The note gives the chance level: the mean share of the gallery that shows the right person. The
-    metric is ours: its attacker is stronger than verification.
+    The nearest image has the smallest Euclidean distance of embeddings, (N, D). The gallery holds the originals of the
+    whole set and `Evidence.gallery`, without the face's own source, so that the person counts and not the pose, light
+    or background of one image. Faces of people with another image in the gallery are probes; people with one image stay
+    in the gallery as distractors. The note gives the chance level: the mean share of the gallery that shows the right
+    person. The metric is ours: its attacker is stronger than verification.
     Reference: Phillips et al. 2011, Evaluation Methods in Face Recognition (closed-set identification, rank 1).
 
     >>> from masquerade.metrics._examples import evidence, values
@@ -166,19 +172,19 @@ class Rank1IdentificationRate(Metric):
 def _identify(evidence: Evidence, column: str) -> Value:
     from scipy.spatial.distance import cdist
 
-    derived, gallery = stack(evidence.derived[column]), stack(evidence.original[column])
-    names = evidence.original["identity"].to_numpy()
+    derived, gallery = stack(evidence.derived[column]), stack(evidence.unprotected[column])
+    names, before = evidence.unprotected["identity"].to_numpy(), len(evidence.gallery)
     people, counts = np.unique(names, return_counts=True)
-    several = np.isin(names, people[(people != "") & (counts > 1)])
+    several = np.isin(names, people[(people != "") & (counts > 1)])[before:]
     # a face without a known identity is no match for any
     compared = np.flatnonzero(np.isfinite(gallery).all(axis=1) & (names != ""))
-    probes = np.flatnonzero(several & np.isfinite(derived).all(axis=1))
+    probes = before + np.flatnonzero(several & np.isfinite(derived).all(axis=1))
     right, chances, people = [], [], []
     for start in range(0, len(probes), AT_ONCE):
         rows = probes[start : start + AT_ONCE]
         others = rows[:, None] != compared[None, :]
         same = (names[rows][:, None] == names[compared][None, :]) & others
-        apart = np.where(others, cdist(derived[rows], gallery[compared], "sqeuclidean"), np.inf)
+        apart = np.where(others, cdist(derived[rows - before], gallery[compared], "sqeuclidean"), np.inf)
         findable = same.any(axis=1)  # False if no other image of the person was measured
         nearest = apart[findable].argmin(axis=1)
         people += names[rows[findable]].tolist()

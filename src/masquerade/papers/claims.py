@@ -58,6 +58,9 @@ class Claim(Declared):
     than: tuple[Compared, ...] = ()
     paired: bool = False
     """Each of ``greater`` is compared only with the one of ``than`` at the same place. Both have the same length."""
+    parts: bool = False
+    """The claim says the same of several attributes. Comparisons of which a number is missing, because a scale does not
+    have the attribute, are left out, and the verdict says how many there are."""
     descending: tuple[Compared, ...] = ()
     """A sweep of three numbers or more: they fall from the first to the last. Two numbers are a comparison."""
     within: Annotated[float, Field(ge=0)] = 0
@@ -108,6 +111,8 @@ class Claim(Declared):
         if self.paired and len(self.greater) != len(self.than):
             counts = f"there are {len(self.greater)} greater and {len(self.than)} than"
             raise ValueError(f"'paired' needs sides of the same length; {counts}")
+        if self.parts and self.descending:
+            raise ValueError("'parts' leaves out comparisons, and a sweep has none to spare")
         if self.within and not self.note:
             raise ValueError("'within' counts a smaller number as alike: the 'note' must say from where it is")
         _without_attempt(self.measure)

@@ -72,8 +72,13 @@ class Verdict:
         if any(test.corrected and test.corrected[1] < 0 for test in self._tests):
             return FAILS
         decisive = [self.trend] if self.claim.descending else self.margins
-        above = all(test and test.interval and test.interval[0] > 0 for test in decisive)
-        return HOLDS if above and len(self.margins) == len(self.claim.pairs) else UNDECIDED
+        above = bool(decisive) and all(test and test.interval and test.interval[0] > 0 for test in decisive)
+        return HOLDS if above and (self.claim.parts or not self.left_out) else UNDECIDED
+
+    @property
+    def left_out(self) -> int:
+        """The number of comparisons without a number."""
+        return len(self.claim.pairs) - len(self.margins)
 
     @property
     def _tests(self) -> tuple[Margin, ...]:
@@ -100,15 +105,23 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Why the claim is inconclusive: each reason for a missing number once, with its cells; '' if it can."""
+        """Why the claim is inconclusive, and what is missing: each reason once, with its cells; '' if nothing is."""
         cells: dict[str, list[str]] = {}
         for side in self.sides:
             name = f"`{side.compared.method}/{side.compared.variant}`"
             if side.reason and name not in cells.setdefault(side.reason, []):
                 cells[side.reason].append(name)
         missing = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in cells.items())
-        if missing or self.word != UNDECIDED:
-            return missing
+        if missing and self.claim.parts and self.margins:
+            counted = f"{len(self.margins)} of {len(self.claim.pairs)} comparisons; left out: {missing}"
+            return "; ".join(filter(None, [self._doubt, counted]))
+        return missing or self._doubt
+
+    @property
+    def _doubt(self) -> str:
+        """Why the numbers that are there do not decide the claim; '' if they do."""
+        if self.word != UNDECIDED:
+            return ""
         if any(test.interval is None for test in self._tests):
             return "its margin has no interval, which needs several people"
         if self.margin and self.margin.interval and self.margin.interval[1] < 0:
@@ -126,7 +139,7 @@ class Verdict:
 def judge(claims: Iterable[Claim], results: Results) -> list[Verdict]:
     """The verdict on every claim, from the metrics of all cells, all seeds.
 
-    A claim never holds while one of its numbers is missing.
+    A claim never holds while one of its numbers is missing, unless its comparisons are ``parts``.
     """
     first: dict[Hashable, Claim] = {}
     verdicts = []

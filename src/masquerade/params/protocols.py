@@ -139,6 +139,9 @@ class AttackedPeople(Settings):
     takes all."""
     pictures: Annotated[int, Field(ge=0)]
     """Number of images of each of these people; 0 takes all."""
+    linked: Annotated[int, Field(ge=0)]
+    """Number of tested people of whom an image of the gallery is anonymized, too, for the attackers who link two
+    anonymized images; 0 takes all. Datasets whose test split has several images of a person have no gallery."""
 
 
 class InformedSettings(AttackedPeople):

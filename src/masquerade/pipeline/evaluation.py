@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from masquerade.core import face_tables, files, fingerprints
 from masquerade.core.errors import ArchiveError, ProtocolError
+from masquerade.core.images import GALLERY
 from masquerade.core.statistics import encode
 from masquerade.metrics import Evidence, Metric, Value
 
@@ -99,6 +100,7 @@ def collect_evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evi
         keys_attacked=files.read_json(given.key_attacks)["attacks"] if given.key_attacks else None,
         attack_results=_read_optional(given.attack_results),
         downstream_utility=_read_optional(given.downstream_utility),
+        gallery=originals[originals["split"] == GALLERY].reset_index(drop=True),
         size=size,
         draws=draws,
     )

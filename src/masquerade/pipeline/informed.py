@@ -30,7 +30,8 @@ from masquerade.attackers.study import (
     select_photographs,
 )
 from masquerade.core import discovery, seeding
-from masquerade.core.images import OK, FaceArchive, to_float, to_uint8
+from masquerade.core.images import GALLERY, OK, TEST, FaceArchive, to_float, to_uint8
+from masquerade.core.people import sort_by_hash
 from masquerade.core.settings import NoParameters
 from masquerade.core.statistics import find_threshold
 from masquerade.judges.pixels import Pixels
@@ -63,16 +64,20 @@ def select_own_images(
 ) -> tuple[pd.DataFrame, anonymization.GivenKeys | None]:
     """The faces that an attacker anonymizes, rows of the index, and their keys (None: each image has its own).
 
-    They show its own people, and with ``one_key`` the tested ones too, all under one key.
+    They show its own people, and ``people.linked`` of the tested ones in the images of the gallery. With ``one_key``
+    they also show all tested ones, all under one key.
     """
     rows = select_people(archive.select("attackers", status=None), people)
+    linked = archive.select(GALLERY, status=None)
+    names = sort_by_hash(linked["identity"])[: people.linked or None]
+    rows = pd.concat([rows, linked[linked["identity"].isin(names)]])
     if not one_key:
         return rows, None
     keys = method.capabilities.keys
     assert keys is not None  # only methods with keys have such images
     key = keys.experiment(seed, "one key of an insider")
     given = anonymization.GivenKeys(lambda faces: [key] * len(faces), f"experiment {seed}, one key")
-    return pd.concat([rows, archive.select("test", status=None)]), given
+    return pd.concat([rows, archive.select(TEST, status=None)]), given
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ class Scene:
     tested: Pairs
     photographs: Photographs
     """All unprotected images of the tested people, also those whose anonymization was refused."""
+    linked: Pairs
+    """Further images of some tested people, for attackers who link two anonymized images."""
     training_set: AttackerTrainingSet
     refused: pd.DataFrame
     """The rows of the tested images that the method refused."""
@@ -97,10 +104,15 @@ class Attack:
     """Whether its training made it better; True for one without a training."""
 
 
-def make_scene(originals: FaceArchive, tested: FaceArchive, training_set: AttackerTrainingSet) -> Scene:
-    """``tested``: the archive with the anonymized images of the test split."""
-    rows, pairs = tested.select("test", status=None), select_pairs(originals, tested, "test")
-    return Scene(pairs, select_photographs(originals, "test"), training_set, rows[rows["status"] != OK])
+def make_scene(
+    originals: FaceArchive, tested: FaceArchive, own: FaceArchive, training_set: AttackerTrainingSet
+) -> Scene:
+    """The scene of the images of the test split in ``tested``, and of those of the gallery in ``own``."""
+    rows = tested.select(TEST, status=None)
+    return Scene(
+        select_pairs(originals, tested, TEST), select_photographs(originals, (TEST, GALLERY)),
+        select_pairs(originals, own, GALLERY), training_set, rows[rows["status"] != OK],
+    )  # fmt: skip
 
 
 def read_training_set(
@@ -178,10 +190,10 @@ def _attack_once(
 ) -> Iterator[pd.DataFrame]:
     attacker, held_out = each.attacker, scene.training_set.held_out
     attacker.study(scene.training_set)
-    groups = {HELD_OUT: (held_out, held_out.photographs)}
+    groups = {HELD_OUT: (held_out, held_out.photographs, None)}
     if len(scene.tested):
-        groups[TESTED] = scene.tested, scene.photographs
-    probes = {group: _make_probes(attacker, pairs) for group, (pairs, _) in groups.items()}
+        groups[TESTED] = scene.tested, scene.photographs, scene.linked
+    probes = {group: _make_probes(attacker, pairs) for group, (pairs, _, _) in groups.items()}
     refused = scene.refused[["source_id", "identity", "status"]].rename(columns={"source_id": "id"})
     for name, recognizer in recognizers.items():
         for deal in range(DEALS if attacker.control else 1):
@@ -224,17 +236,24 @@ def _measure_distances(
     attacker: Attacker,
     pairs: Pairs,
     photographs: Photographs,
+    linked: Pairs | None,
     images: np.ndarray,
     recognizer: Recognizer,
     draw: np.random.Generator | None,
 ) -> Distances:
     """The distances of the probes to the people of the gallery that the attack asks about.
 
-    ``images``: the probes. ``draw``: deals the names of the gallery anew.
+    ``linked``: further anonymized images. ``images``: the probes. ``draw``: deals the names of the gallery anew.
     """
     probes = EmbeddingSet(recognizer(images), pairs.people, pairs.ids)
     if attacker.asks == "linking":
         gallery = probes
+        if linked:
+            further = recognizer(to_float(linked.anonymized))
+            gallery = EmbeddingSet(
+                np.concatenate([probes.embeddings, further]), np.concatenate([pairs.people, linked.people]),
+                np.concatenate([pairs.ids, linked.ids]),
+            )  # fmt: skip
     else:
         gallery = EmbeddingSet(recognizer(to_float(photographs.images)), photographs.people, photographs.ids)
     if attacker.asks == "protecting":

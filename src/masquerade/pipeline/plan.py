@@ -20,6 +20,7 @@ from typing import Any
 
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
+from masquerade.core.images import GALLERY, TEST
 from masquerade.core.settings import Settings
 from masquerade.params import matrix, paths
 from masquerade.params.matrix import Cell
@@ -161,7 +162,7 @@ class Plan:
         yield self._row("downstream_utility", "", len(cells), steps, "steps")
 
     def _measurements(self) -> Iterator[Work]:
-        splits = ("test", self.parameters.matrix.calibrate_on)
+        splits = (TEST, GALLERY, self.parameters.matrix.calibrate_on)
         originals = sum(images.get(split, 0) for images in self.images.values() for split in splits)
         yield self._row("measure_source", "", len(self.images), originals, "images")
         cells = [*self.cells, *self.imported]
@@ -172,7 +173,7 @@ class Plan:
         return matrix.select_matching(self.cells, getattr(self.parameters, block).cells)
 
     def _tested(self, cell: Cell) -> int:
-        return self.images[cell.dataset].get("test", 0)
+        return self.images[cell.dataset].get(TEST, 0)
 
     def _count_people_images(self, group: str) -> int:
         """The images of a group of people, about: its share of the train split."""
@@ -180,10 +181,11 @@ class Plan:
         return round(train * getattr(self.parameters.people, group))
 
     def _count_attacker_images(self, cell: Cell) -> int:
-        """The images of their own people that the attackers of a cell anonymize: at most so many."""
+        """The images of their own people and of the gallery that the attackers of a cell anonymize: at most."""
         settings = self.parameters.informed.of(cell.method, cell.variant)
         images = self._count_people_images("attackers")
-        return min(images, settings.people * settings.pictures or images)
+        gallery = self.images[cell.dataset].get(GALLERY, 0)
+        return min(images, settings.people * settings.pictures or images) + min(gallery, settings.linked or gallery)
 
 
 def count_steps(block: Settings) -> int:

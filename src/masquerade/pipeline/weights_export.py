@@ -9,6 +9,7 @@ from typing import Any
 
 from masquerade.core import discovery, files, fingerprints, weight_names
 from masquerade.core.errors import MasqueradeError, suggest_nearest
+from masquerade.core.images import GALLERY, TEST
 from masquerade.lineage import crate, descriptions, provenance
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
@@ -18,8 +19,8 @@ from masquerade.training import cards, checkpoints
 from masquerade.training.cards import Card, Data
 from masquerade.training.pretrained import PRETRAINED, compute_rounding_error, round_to_half
 
-TESTED = "test"
-"""The split that no training and no quality figure reads: its numbers of people are in no card."""
+TESTED = (TEST, GALLERY)
+"""The splits that no training and no quality figure reads: their numbers of people are in no card."""
 
 
 def select_parameters(network: Network) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def select_parameters(network: Network) -> dict[str, Any]:
 def _drop_test(tree: Any) -> Any:
     if not isinstance(tree, Mapping):
         return tree
-    return {key: _drop_test(value) for key, value in tree.items() if key != TESTED}
+    return {key: _drop_test(value) for key, value in tree.items() if key not in TESTED}
 
 
 def find_drift(card: Card, parameters: Parameters) -> list[str]:

@@ -122,9 +122,9 @@ def select_pairs(originals: FaceArchive, anonymized: FaceArchive, part: str) -> 
     return _pairs(originals, anonymized, anonymized.select(part))
 
 
-def select_photographs(originals: FaceArchive, part: str) -> Photographs:
-    """All unprotected images of a part, also those whose anonymization was refused."""
-    rows = originals.select(part)
+def select_photographs(originals: FaceArchive, parts: Iterable[str]) -> Photographs:
+    """All unprotected images of these parts, also those whose anonymization was refused."""
+    rows = pd.concat([originals.select(part) for part in parts])
     return Photographs(originals.pictures(rows), rows["identity"].to_numpy(), rows["id"].to_numpy())
 
 

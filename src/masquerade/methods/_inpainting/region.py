@@ -99,11 +99,6 @@ def keypoint_weights() -> np.ndarray:
     return np.stack([np.eye(68)[part].reshape(-1, 68).mean(axis=0) for part in (NOSE, *EYES, *EARS)])
 
 
-def outline_weights() -> np.ndarray:
-    """The landmarks of `draw_outlines` as weights of all 68: (29, 68)."""
-    return np.concatenate([np.eye(68)[part] for part in (JAW, BRIDGE, MOUTH)])
-
-
 def make_empty_guide(landmarks: np.ndarray, size: int) -> np.ndarray:
     """No guide: float32 (N, 0)."""
     return np.zeros((len(landmarks), 0), dtype=np.float32)

@@ -49,9 +49,6 @@ class CIAGAN(InpaintingMethod):
 
         return build_generator(self.params)
 
-    def guide_points(self) -> np.ndarray:
-        return region.outline_weights()
-
     @classmethod
     def train(cls, params: CiaganSettings, job: TrainingJob) -> None:
         from masquerade.methods.ciagan import training
@@ -67,10 +64,6 @@ class CIAGAN(InpaintingMethod):
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if the region of a face is empty or the whole image, or its landmarks are unknown."""
         labels = self._labels(faces, seed, keys)
-        if self.params.latent is not None:
-            people = [seeding.make_generator(0, "ciagan", "person", label) for label in labels.tolist()]
-            normal = [draw.standard_normal(self._latent.style_width, dtype=np.float32) for draw in people]
-            return self._latent.draw(faces, region.draw_polygon_masks, np.stack(normal))
         of_labels = np.eye(self.params.labels, dtype=np.float32)[labels]
         return self._drawing.draw(faces, region.draw_polygon_masks, region.draw_outlines, of_labels)
 

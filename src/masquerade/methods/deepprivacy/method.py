@@ -11,12 +11,12 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.method import StyledInpaintingMethod
+from masquerade.methods._inpainting.method import InpaintingMethod
 from masquerade.methods.deepprivacy import DeepPrivacySettings
 from masquerade.training.settings import TrainingJob
 
 
-class DeepPrivacy(StyledInpaintingMethod):
+class DeepPrivacy(InpaintingMethod):
     """Hides the box of the face and draws another face into it, from what is around it and from seven keypoints.
 
     Hukkelås, Mester, Lindseth 2019, DeepPrivacy: A Generative Adversarial Network for Face Anonymization, ISVC
@@ -45,9 +45,6 @@ class DeepPrivacy(StyledInpaintingMethod):
 
         return build_generator(self.params)
 
-    def guide_points(self) -> np.ndarray:
-        return region.keypoint_weights()
-
     @classmethod
     def train(cls, params: DeepPrivacySettings, job: TrainingJob) -> None:
         from masquerade.methods.deepprivacy import training
@@ -61,22 +58,14 @@ class DeepPrivacy(StyledInpaintingMethod):
         return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the box of a face is empty or the whole image, or if its landmarks are unknown.
-
-        With `latent`, also if the generator does not reach what is around a face.
-        """
-        self._seed = seed  # `resample` goes on from it
-        latent = self.params.latent is not None
-        shape = (self._latent.style_width,) if latent else (self.params.code, 4, 4)
-        codes = np.stack([self._code(seed, name, shape) for name in faces.ids])
-        if latent:
-            return self._latent.draw(faces, region.draw_box_masks, codes, float(self.variant.truncation > 0))
+        """Raises PictureError if the box of a face is empty or the whole image, or if its landmarks are unknown."""
+        codes = np.stack([self._code(seed, name) for name in faces.ids])
         return self._drawing.draw(faces, region.draw_box_masks, region.select_keypoints, codes)
 
-    def _code(self, seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    def _code(self, seed: int, name: str) -> np.ndarray:
         """The code of an image, float32: normal numbers without those beyond ``truncation``."""
         draw, limit = seeding.make_generator(seed, "deepprivacy", name), self.variant.truncation
-        code = np.zeros(shape, dtype=np.float32)
+        code = np.zeros((self.params.code, 4, 4), dtype=np.float32)
         beyond = np.full(code.shape, limit > 0)
         while beyond.any():
             code[beyond] = draw.standard_normal(beyond.sum(), dtype=np.float32)

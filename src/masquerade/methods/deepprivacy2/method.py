@@ -10,12 +10,12 @@ from masquerade.core.images import Faces
 from masquerade.core.settings import Settings, Share
 from masquerade.methods import Capabilities
 from masquerade.methods._inpainting import region
-from masquerade.methods._inpainting.method import StyledInpaintingMethod
+from masquerade.methods._inpainting.method import InpaintingMethod
 from masquerade.methods.deepprivacy2 import DeepPrivacy2Settings
 from masquerade.training.settings import TrainingJob
 
 
-class DeepPrivacy2(StyledInpaintingMethod):
+class DeepPrivacy2(InpaintingMethod):
     """Hides the box of the face and draws another face into it, from what is around it and a random style.
 
     Hukkelås, Lindseth 2023, DeepPrivacy2: Towards Realistic Full-Body Anonymization, WACV
@@ -28,7 +28,6 @@ class DeepPrivacy2(StyledInpaintingMethod):
     capabilities = Capabilities(trains=True, landmarks=True, sees_face=False)
     official = ("deepprivacy2_fdf256", "deepprivacy2_fdf128")
     architecture = ("generator",)
-    latent_needs = ("generator", "inversion")
 
     Params = DeepPrivacy2Settings
 
@@ -60,15 +59,8 @@ class DeepPrivacy2(StyledInpaintingMethod):
         return load_official(params, path)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
-        """Raises PictureError if the box of a face is empty or the whole image, or if its landmarks are unknown.
-
-        With `latent`, also if the generator does not reach what is around a face.
-        """
-        self._seed = seed  # `resample` goes on from it
-        latent = self.params.latent is not None
-        width = self._latent.style_width if latent else self.params.generator.style
+        """Raises PictureError if the box of a face is empty or the whole image, or if its landmarks are unknown."""
+        width = self.params.generator.style
         normal = [seeding.make_generator(seed, "deepprivacy2", name).standard_normal(width) for name in faces.ids]
         codes = np.stack(normal).astype(np.float32)
-        if latent:
-            return self._latent.draw(faces, region.draw_box_masks, codes, self.variant.truncation)
         return self._drawing.draw(faces, region.draw_box_masks, region.make_empty_guide, codes)

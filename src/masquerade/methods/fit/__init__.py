@@ -94,6 +94,9 @@ class FitSettings(AdversarialUpdates):
         "ema": "0 as published",
     }
 
+    size: Annotated[int, Field(ge=8)]
+    """Side in pixels of the images of all networks; larger images, whose side is a multiple of it, are reduced to it,
+    and the result is enlarged again (128: the published code)."""
     width: Width
     """Number of channels of the transformer before its first halving; each halving doubles it (64: the published
     code)."""

@@ -1,6 +1,7 @@
 """FIT: a face identity transformer with a password."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from masquerade.methods.fit import (
 from masquerade.networks.inputs import apply_in_batches, place
 from masquerade.training.settings import TrainingJob
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 BATCH = 32  # images at a time
 
 
@@ -32,7 +36,7 @@ class FIT(Method):
     paper = "Gu et al. 2020, Face Identity Transformers, ECCV (arXiv:1911.11759)"
     capabilities = Capabilities(trains=True, keys=Bits(BITS), invertible=True)
     needs = ("identity",)
-    architecture = ("width", "halvings", "blocks", "small_scale.reach")
+    architecture = ("size", "width", "halvings", "blocks", "small_scale.reach")
 
     Params = FitSettings
     params: FitSettings
@@ -73,4 +77,9 @@ class FIT(Method):
 
     def _transform(self, images: np.ndarray, passwords: np.ndarray) -> np.ndarray:
         check_size(images, self._size)
-        return apply_in_batches(self._network, BATCH, images, passwords).numpy()
+        return apply_in_batches(self._draw, BATCH, images, passwords).numpy()
+
+    def _draw(self, images: "Tensor", passwords: "Tensor") -> "Tensor":
+        from masquerade.methods.fit.training import enlarge, reduce
+
+        return enlarge(self._network(reduce(images, self.params.size), passwords), self._size)

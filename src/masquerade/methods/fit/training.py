@@ -10,6 +10,7 @@ first layer by a constant.
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+import cv2
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,7 @@ from masquerade.core import seeding
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods.fit import BITS, GROUP, FitSettings, draw_passwords, encode_bits, group_bits
+from masquerade.networks import deterministic
 from masquerade.networks.deterministic import ReflectedConv2d
 from masquerade.networks.discriminators import MultiScale
 from masquerade.networks.inputs import round_to_8_bits
@@ -199,6 +201,16 @@ def adversarial_loss(fake: Sequence[Tensor]) -> Tensor:
     return torch.stack([(scores - 1).square().mean() for scores in fake]).sum()
 
 
+def reduce(images: Tensor, size: int) -> Tensor:
+    """Images (N, 3, S, S) -> (N, 3, size, size): means of blocks."""
+    return images if images.shape[-1] == size else deterministic.average(images, (size, size))
+
+
+def enlarge(images: Tensor, side: int) -> Tensor:
+    """Images (N, 3, S, S) -> (N, 3, side, side) in [-1, 1]."""
+    return images if images.shape[-1] == side else deterministic.resize(images, (side, side), "bicubic").clamp(-1, 1)
+
+
 def discriminator_loss(real: Sequence[Tensor], fake: Sequence[Tensor]) -> Tensor:
     """L_GAN of a discriminator: 1/2 mean (D(real) - 1)^2 + 1/2 mean D(fake)^2, the sum over scales (LSGAN, Eq. 9)."""
     losses = [(r - 1).square().mean() + f.square().mean() for r, f in zip(real, fake, strict=True)]
@@ -213,16 +225,17 @@ KINDS = ("anonymized", "recovered", "wrong")  # of images; each has its discrimi
 class TransformerTask:
     """One update of the discriminators, and one of the transformer and the password classifier.
 
-    ``pictures`` uint8 (M, S, S, 3); ``identity``: the frozen identity encoder. The batch and the passwords of a step
-    depend only on the seed and the number of the step.
+    ``pictures`` uint8 (M, S, S, 3), where S is ``settings.size``. ``side``: the side of the images that are written.
+    ``identity``: the frozen identity encoder. The batch and the passwords of a step depend only on the seed and the
+    number of the step.
     """
 
     parallel = True
 
-    def __init__(self, settings: FitSettings, identity: nn.Module, pictures: np.ndarray, seed: int):
+    def __init__(self, settings: FitSettings, identity: nn.Module, pictures: np.ndarray, side: int, seed: int):
         distributed.check_batch(settings.batch, "methods.fit.params.batch")
         torch.manual_seed(seeding.derive_seed(seed, "weights"))
-        self.settings, self.identity, self.pictures, self.seed = settings, identity, pictures, seed
+        self.settings, self.identity, self.pictures, self.side, self.seed = settings, identity, pictures, side, seed
         self.device = next(identity.parameters()).device
         small = settings.small_scale
         self.network = build_transformer(settings).to(self.device)
@@ -265,8 +278,9 @@ class TransformerTask:
         """The images under passwords of several kinds, in one pass."""
         bits = np.concatenate([encode_bits(numbers[name]) for name in names])
         transformed = self.network(images.repeat(len(names), 1, 1, 1), torch.from_numpy(bits).to(self.device))
-        # Recovery starts from a saved image, so what the network hides in the image must survive the rounding.
-        return dict(zip(names, round_to_8_bits(transformed).chunk(len(names)), strict=True))
+        # Recovery starts from a saved image, so what the network hides must survive the enlargement and the rounding.
+        saved = reduce(round_to_8_bits(enlarge(transformed, self.side)), self.settings.size)
+        return dict(zip(names, saved.chunk(len(names)), strict=True))
 
     def _update_discriminators(self, images: Tensor, faces: dict[str, Tensor]) -> Tensor:
         """The mean over the kinds, of both hidden images, the recovered one, and both wrongly recovered ones."""
@@ -337,39 +351,45 @@ def train(settings: FitSettings, job: TrainingJob) -> None:
     """
     training = Training(job, settings)
     archive = training.archive
-    pictures = read_images(archive, job.people, settings.halvings)
-    check_classifier(settings, pictures.shape[1])
-    task = TransformerTask(settings, load_backbone("identity", job.backbones), pictures, job.seed)
+    pictures, side = read_images(archive, job.people, settings), archive.metadata["size"]
+    check_classifier(settings)
+    task = TransformerTask(settings, load_backbone("identity", job.backbones), pictures, side, job.seed)
     network = training.average(task.network)
-    sources = to_float(read_images(archive, "validation", settings.halvings, SAMPLES))
+    sources = to_float(read_images(archive, "validation", settings, SAMPLES))
     training.fit(task, settings.steps, lambda: draw_samples(network, sources, job.seed))
-    training.save({"network": network}, {"size": archive.metadata["size"]}, TIED)
+    training.save({"network": network}, {"size": side}, TIED)
 
 
-def check_classifier(settings: FitSettings, size: int) -> None:
-    """Raises ParameterError if images of ``size`` pixels are too small for the convolutions of the classifier."""
+def check_classifier(settings: FitSettings) -> None:
+    """Raises ParameterError if the images are too small for the convolutions of the classifier."""
     classifier, last_stride = settings.classifier, settings.small_scale.last_stride
     smallest = 2 ** (classifier.depth - 1) * last_stride
-    if size < smallest:
+    if settings.size < smallest:
         raise ParameterError(
             f"methods.fit.params.classifier: {classifier.depth} convolutions with last_stride {last_stride} need "
-            f"images of {smallest} pixels or more, and these have {size}. Lower depth or last_stride."
+            f"images of {smallest} pixels or more, and size is {settings.size}. Lower depth or last_stride."
         )
 
 
-def read_images(archive: FaceArchive, part: str, halvings: int, limit: int | None = None) -> np.ndarray:
-    """The images of a part (at most ``limit``), uint8 (M, S, S, 3).
+def read_images(archive: FaceArchive, part: str, settings: FitSettings, limit: int | None = None) -> np.ndarray:
+    """The images of a part (at most ``limit``), reduced to the size S of the networks: uint8 (M, S, S, 3).
 
-    Raises ParameterError if there is none, or if S cannot be halved ``halvings`` times.
+    Raises ParameterError if there is none, if their side is no multiple of S, or if S cannot be halved as often.
     """
-    size, rows = archive.metadata["size"], archive.select(part).iloc[:limit]
-    if size % 2**halvings:
+    side, size, rows = archive.metadata["size"], settings.size, archive.select(part).iloc[:limit]
+    if side % size:
         raise ParameterError(
-            f"{archive.path}: images of {size} pixels cannot be halved {halvings} times. Lower halvings."
+            f"{archive.path}: images of {side} pixels cannot be reduced to methods.fit.params.size, {size}. Set it to "
+            f"{side}, or to a number by which {side} can be divided."
         )
+    if size % 2**settings.halvings:
+        raise ParameterError(f"Images of {size} pixels cannot be halved {settings.halvings} times. Lower halvings.")
     if rows.empty:
         raise ParameterError(f"{archive.path} holds no usable face in part {part}; one is needed. Build it again.")
-    return archive.pictures(rows)
+    pictures = archive.pictures(rows)
+    if side == size:
+        return pictures
+    return np.stack([cv2.resize(picture, (size, size), interpolation=cv2.INTER_AREA) for picture in pictures])
 
 
 @torch.no_grad()
