@@ -30,6 +30,8 @@ def write(role: str, path: Path, seed: int = 0) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     if role == "clip_vit_b32":  # published as a TorchScript program
         torch.jit.save(program({name: value.half() for name, value in content(role, seed).items()}), path)
+    elif role == "faceplugin":  # published as an ONNX file
+        path.write_bytes((Path(__file__).parent / "layouts/faceplugin.onnx").read_bytes())
     elif role == "faceres":  # published as the numbers of its tensors, one after the other
         path.write_bytes(b"".join(value.numpy().tobytes() for value in content(role, seed).values()))
     else:

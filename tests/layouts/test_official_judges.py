@@ -127,6 +127,19 @@ def test_network_receives_its_crop_range_and_color_order(name, layer, expected, 
         np.testing.assert_allclose(filled.transpose(1, 2, 0), np.broadcast_to(white, (side, side, 3)), rtol=1e-5)
 
 
+def test_faceplugin_sees_its_crop_range_and_color_order(judges, orange):
+    import onnxruntime
+
+    measure = judges["faceplugin"].measure
+    white = np.ones((1, 3, 256, 256), np.float32)
+    np.testing.assert_array_equal(measure(framed(*ARCFACE_CROP))["embedding"], measure(white)["embedding"])
+    path = Path(__file__).parent / "faceplugin.onnx"
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    color = (np.array([255, 128, 0], dtype=np.float32) - 127) / 128
+    expected = session.run(None, {"input": np.tile(color[:, None, None], (1, 1, 112, 112))})[0]
+    np.testing.assert_allclose(measure(orange)["embedding"], expected / np.linalg.norm(expected), atol=1e-6)
+
+
 def test_faceres_is_the_network_of_its_file(tmp_path):
     """The same sums by SciPy, for a layer of each kind, from the tensors as they lie in the file."""
     from scipy.signal import correlate

@@ -1,10 +1,14 @@
 """Face recognizers: two that were trained here, and the official networks of many tables on privacy."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from masquerade import assets
+from masquerade.core.settings import Settings
+from masquerade.judges import Judge
 from masquerade.judges._loading import ARCFACE_CROP, MTCNN_CROP, PublishedJudge, TrainedJudge, cut
 
 if TYPE_CHECKING:
@@ -186,3 +190,35 @@ class Faceres(PublishedJudge):
 
     def _compute(self, signal: "torch.Tensor") -> "dict[str, torch.Tensor]":
         return {"embedding": normalize(self._network(signal))}
+
+
+class FacePlugin(Judge):
+    """``embedding``: unit vectors (512,); compare them by their angle.
+
+    Preprocessing: the crop of ArcFace's five points (``ARCFACE_CROP``, which fits aligned faces), RGB, (x - 127) / 128
+    of 8-bit values at 112 x 112. The published program maps three of the five points onto ArcFace's, which shears the
+    face: it tells generated people apart less well (docs/evaluators.md).
+    """
+
+    name = "faceplugin"
+    title = "FacePlugin"
+    source = "fr_feature.onnx of the npm package faceplugin-face-recognition-js 0.0.1, without a paper"
+    engine = "onnx"
+    packages = ("onnxruntime",)
+    assets = ("faceplugin",)
+    quantities = {"embedding": (EMBEDDING,)}
+
+    def __init__(self, params: Settings, backbones: Mapping[str, Path]):
+        import onnxruntime
+
+        super().__init__(params, backbones)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        path = assets.check_asset("faceplugin")
+        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def measure(self, images: np.ndarray, reference: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        signal = (cut(images, ARCFACE_CROP, 112).astype(np.float32) - 127) / 128
+        signal = signal.transpose(0, 3, 1, 2).copy()
+        vectors = np.concatenate([self._session.run(None, {"input": face[None]})[0] for face in signal])
+        return {"embedding": vectors / np.linalg.norm(vectors, axis=1, keepdims=True)}
