@@ -30,6 +30,7 @@ STYLE: dict[Any, Any] = {
 }
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito (2008): color-blind readers can distinguish them, and so can readers of gray prints."""
+LINE_STYLES = (":", "--", "-.")
 INK, FAINT, TILE = "#222222", "#777777", "#e4e4e4"
 NOTES = {"va": "top", "fontsize": 6.5, "color": FAINT, "linespacing": 1.3}
 LETTER = 0.052

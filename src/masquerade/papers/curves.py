@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from masquerade.core import canvas
-from masquerade.core.canvas import COLORS, FAINT
+from masquerade.core.canvas import COLORS, FAINT, LINE_STYLES
 from masquerade.papers.figure_declarations import Curve, Curves, Panel
 from masquerade.papers.measured import Measured, Results, fact_text
 from masquerade.papers.reference import needs
@@ -94,7 +94,7 @@ def draw_threshold(ax: "Axes", curve: Curve, color: str, number: int) -> None:
 def _draw_controls(ax: "Axes", figure: Curves, panel: Panel, results: Results) -> None:
     """A horizontal line for each control, floor or ceiling, by the first judge of the panel."""
     judge = results.context.judge(panel.curves[0].judge)
-    for control, style in zip(figure.controls, (":", "--", "-."), strict=False):
+    for control, style in zip(figure.controls, LINE_STYLES, strict=False):
         setting = (results.context.dataset(figure.dataset), control.method, control.variant)
         value = results.measure(setting, panel.curves[0], attempt="").value
         if value is not None:

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from masquerade.core.canvas import COLORS, LINE_STYLES
 from masquerade.papers.declarations import Declared, Item, KnownNumber, Measure, Named, PrintedNumber, Table
 
 
@@ -39,7 +40,8 @@ class Panel(Declared):
     title: str
     percent: bool = False
     """The axis is labeled in percent; metric and markers are fractions."""
-    curves: tuple[Curve, ...]
+    curves: Annotated[tuple[Curve, ...], Field(min_length=1, max_length=len(COLORS))]
+    """At most one for each color that a reader can tell apart."""
 
 
 class MethodVariant(Declared):
@@ -68,8 +70,8 @@ class Curves(Item):
     """Of the x axis."""
     states: tuple[str, ...] = ()
     """Further keys of the statement that the x axis needs to have a meaning (the sensitivity)."""
-    controls: tuple[MethodVariant, ...] = ()
-    """Drawn as horizontal lines."""
+    controls: Annotated[tuple[MethodVariant, ...], Field(max_length=len(LINE_STYLES))] = ()
+    """Drawn as horizontal lines, each in a style of its own."""
     panels: tuple[Panel, ...]
 
     @model_validator(mode="after")
