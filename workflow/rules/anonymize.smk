@@ -37,37 +37,6 @@ use rule anonymize_neural as anonymize with:
         submission="{}",
 
 
-# Pictures that another program made of the same faces. They are compared with their originals.
-rule imported:
-    input:
-        code=CODE("imported"),
-        faces=with_index(PATHS.faces),
-        pictures=PATHS.imported,
-    output:
-        with_index(PATHS.anonymized),  # data/mini/anonymized/synthetic_hq/falco/m_0/0.zip
-    log:
-        f"{LOGS}/imported/{CELL}.log",
-    benchmark:
-        f"{BENCHMARKS}/imported/{CELL}.tsv"
-    wildcard_constraints:
-        method=match_any(PARAMETERS.imported),
-    conda:
-        "../../environment.yml"
-    resources:
-        **LIGHT,
-    params:
-        cfg=GRAPH.params_slice(
-            "imported.{method}.variants.{variant}.{dataset}",
-            "imported.{method}.source",
-        ),
-    shell:
-        submission.run_here(
-            "imported",
-            "--dataset {wildcards.dataset} --method {wildcards.method} --variant {wildcards.variant}",
-            "--seed {wildcards.seed} --faces {input.faces[0]} --pictures {input.pictures}",
-        )
-
-
 # The part of the methods' people from which a classifier of attributes learns.
 use rule anonymize_neural as anonymize_train with:
     input:

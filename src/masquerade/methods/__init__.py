@@ -63,6 +63,8 @@ class Capabilities:
     poisons: bool = False
     """Its images are meant for a recognizer to enrol or to learn from, so that it fails on later unprotected images.
     Our tables compare them with unprotected images instead, which is evasion, and their rows say so."""
+    images: bool = False
+    """It runs nothing: another program made its images, which it looks up by the ids of the faces."""
     deterministic: bool = True
     """The seed does not change the result of its first variant."""
 
@@ -81,6 +83,10 @@ class Resources:
     """The set of fakes."""
     latents: Path | None = None
     """Latent codes of the faces to anonymize; None if the method must compute them (on the command line)."""
+    images: Path | None = None
+    """The images that another program made."""
+    originals: FaceArchive | None = None
+    """The archive of the faces to anonymize, for a method with such images."""
 
 
 class Method(ABC):

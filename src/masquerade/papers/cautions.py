@@ -11,6 +11,7 @@ from typing import TypeVar
 from masquerade.core import discovery
 from masquerade.papers.declarations import Row, Table
 from masquerade.papers.figure_declarations import Grid, MethodVariant, Reference, Tradeoff
+from masquerade.params.blocks import IMPORTED
 
 STAND_IN, EVASION = "latent stand-in", " (evasion)"
 POISONING_METRICS = ("poisoning_protection_rate",)
@@ -116,7 +117,7 @@ def name_unknown_trainings(methods: Iterable[tuple[str, str]]) -> str:
 
     Returns '' when no method is imported.
     """
-    titles = list(dict.fromkeys(title for method, title in methods if method not in discovery.list_names("methods")))
+    titles = list(dict.fromkeys(title for method, title in methods if method == IMPORTED))
     return f"It is not known what {', '.join(titles)} saw in training." if titles else ""
 
 

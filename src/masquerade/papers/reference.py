@@ -15,10 +15,11 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from masquerade.core.errors import ReferenceFileError, suggest_nearest
+from masquerade.methods.imported import ImportedImages
 from masquerade.papers import cautions
 from masquerade.papers.declarations import Declared, KnownNumber, Measure, Named, Need, Row, Table
 from masquerade.papers.figure_declarations import KINDS, Curves, Grid, MethodVariant, Reference, Tradeoff
-from masquerade.params.blocks import ImportedMethod, StandIns
+from masquerade.params.blocks import IMPORTED, StandIns
 
 FOLDER = Path("reference")
 COSTS = FOLDER / "costs.yaml"
@@ -116,13 +117,13 @@ def stand_in(named: Named, stand_ins: Mapping[str, str]) -> str:
     return stand_ins.get(named.role, named.role)
 
 
-def parse_imported(text: str) -> dict[str, ImportedMethod]:
-    """The blocks ``imported.<name>`` of params.yaml, by their names, from the JSON that the graph passes."""
-    return {key.removeprefix("imported."): ImportedMethod(**block) for key, block in json.loads(text).items()}
+def parse_imported(text: str) -> dict[str, ImportedImages]:
+    """What other programs made, by the name of the variant, from the JSON that the graph passes."""
+    return {key.rpartition(".")[2]: ImportedImages(**block) for key, block in json.loads(text).items()}
 
 
-def add_imported_rows(item: Reference, imported: Mapping[str, ImportedMethod], stand_ins: StandIns) -> Reference:
-    """``item`` with one more row for each imported (method, variant) on one of its datasets.
+def add_imported_rows(item: Reference, imported: Mapping[str, ImportedImages], stand_ins: StandIns) -> Reference:
+    """``item`` with one more row for each program that made images of one of its datasets.
 
     A row of the paper that names the pair is filled instead. Three kinds of items stay as they are: figures, tables
     that the paper does not print, and tables that also show recovered faces.
@@ -133,14 +134,13 @@ def add_imported_rows(item: Reference, imported: Mapping[str, ImportedMethod], s
     names = {stand_in(dataset, stand_ins.datasets) for dataset in item.datasets}
     rows = [
         Row(
-            title=method.title if variant == "default" else f"{method.title} ({variant})",
-            method=name,
+            title=images.title,
+            method=IMPORTED,
             variant=variant,
             note="images that another program made, imported",
         )
-        for name, method in imported.items()
-        for variant, sets in method.variants.items()
-        if (name, variant) not in printed and names & sets.keys()
+        for variant, images in imported.items()
+        if (IMPORTED, variant) not in printed and names & images.images.keys()
     ]
     return item.model_copy(update={"rows": (*item.rows, *rows)})
 

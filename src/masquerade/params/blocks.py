@@ -17,6 +17,8 @@ from masquerade.params.protocols import (
 )
 
 PARAMS, SCALES = "params.yaml", "scales"
+IMPORTED = "imported"
+"""The method whose variants are what other programs made. The datasets of a variant are those of its images."""
 
 
 class ImageSettings(Settings):
@@ -119,33 +121,6 @@ class BootstrapSettings(Settings):
     """Number of bootstrap resamples of the tested people (DiCiccio and Efron 1996: 2,000 for BCa intervals)."""
 
 
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
-class ImportedSet(Settings):
-    """The images of one variant and one dataset."""
-
-    sha256: Sha256
-    """SHA-256 of the file ``imported/<scale>/<dataset>/<method>/<variant>.zip``."""
-    originals: Sha256
-    """SHA-256 of the faces that the other program received (`pictures.digest`). If the faces of the dataset change, the
-    images must be imported again."""
-    near: Annotated[float, Field(ge=0)]
-    """An imported image counts as an unchanged original if their mean absolute difference is at most this many gray
-    levels of 255."""
-
-
-class ImportedMethod(Settings):
-    """A method whose images another program made."""
-
-    title: str
-    """The method's name in its paper."""
-    source: str
-    """The paper (authors and year), and the program with its version."""
-    variants: dict[Name, dict[Name, ImportedSet]]
-    """For each variant and each dataset, the images of the test faces."""
-
-
 class Common(Settings):
     """The keys of params.yaml except the blocks of the rooms."""
 
@@ -182,7 +157,4 @@ class Common(Settings):
     stand_ins: StandIns
     papers: list[Name]
     """The papers whose tables and figures are built, and our own tables (`attackers`): folders of reference/."""
-    imported: dict[Name, ImportedMethod] = {}
-    """The methods whose images another program made, by name. `masquerade import-method` writes this block
-    (docs/import.md)."""
     compute: ComputeSettings

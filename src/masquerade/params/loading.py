@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from masquerade import assets
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError, suggest_nearest
-from masquerade.params.blocks import PARAMS, SCALES
+from masquerade.params.blocks import IMPORTED, PARAMS, SCALES
 from masquerade.params.model import build_model
 from masquerade.params.overlays import MISSING, find_value, overlay, read_yaml
 from masquerade.params.parameters import Parameters, build_training_params
@@ -43,7 +43,7 @@ def load(root: Path = Path(), scale: str | None = None, config: Mapping[str, Any
     scale = changes.pop("scale", scale or base.get("scale"))
     if scale not in list_scales(root):
         raise ParameterError(f"{PARAMS}: there is no scale '{scale}'. {suggest_nearest(str(scale), list_scales(root))}")
-    layers = {**read_layers(scale, root), CONFIG: changes}
+    layers = {**read_layers(scale, root), **read_imported(scale, root), CONFIG: changes}
     merged = base
     for file, layer in layers.items():
         _check_removals(merged, layer, file)
@@ -55,6 +55,12 @@ def load(root: Path = Path(), scale: str | None = None, config: Mapping[str, Any
         raise ParameterError(explain_mistakes(error, layers)) from error
     _check_references(parameters)
     return parameters
+
+
+def read_imported(scale: str, root: Path = Path()) -> dict[str, dict[str, Any]]:
+    """File -> overlay of what other programs made, which `masquerade score` writes; empty if there is none."""
+    file = f"{SCALES}/{IMPORTED}/{scale}.yaml"
+    return {file: read_yaml(root / file)} if (root / file).is_file() else {}
 
 
 def read_layers(scale: str, root: Path = Path()) -> dict[str, dict[str, Any]]:
@@ -104,14 +110,8 @@ def _check_references(parameters: Parameters) -> None:
             references[f"methods.{method}.published"] = ([role], discovery.load("methods", method).official)
         published = getattr(block, "published_ablations", None) or {}
         references[f"methods.{method}.published_ablations"] = (published, parameters.ablations(method))
-    for method, block in parameters.imported.items():
-        if method in discovery.list_names("methods"):
-            raise ParameterError(
-                f"imported.{method} has the name of a module of methods/. Choose another name, such as "
-                f"{method}_official, and rename the folder imported/<scale>/<dataset>/{method} if it is there."
-            )
-        for variant, sets in block.variants.items():
-            references[f"imported.{method}.variants.{variant}"] = (sets, parameters.datasets)
+    for variant, images in parameters.methods[IMPORTED].variants.items() if IMPORTED in parameters.methods else ():
+        references[f"methods.{IMPORTED}.variants.{variant}.images"] = (images.images, parameters.datasets)
     for key, (used, defined) in references.items():
         for name in used:
             if name not in defined:

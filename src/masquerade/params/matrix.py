@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import PurePath
+from typing import Any
 
 from masquerade.core import discovery
 from masquerade.core.errors import ParameterError
+from masquerade.params.blocks import IMPORTED
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import CELL, Paths
 
@@ -57,7 +59,10 @@ def plan_cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]
     ``as_if_placed``: take the files of every dataset as present. Raises ParameterError if a pattern matches nothing.
     """
     pairs = {
-        f"{name}/{variant}": (name, variant) for name, block in parameters.methods.items() for variant in block.variants
+        f"{name}/{variant}": (name, variant)
+        for name, block in parameters.methods.items()
+        for variant in block.variants
+        if name != IMPORTED
     }
     seeds = {name: parameters.seeds[:1] if runs_once(name) else parameters.seeds for name in parameters.methods}
     cells = []
@@ -80,11 +85,20 @@ def plan_cells(parameters: Parameters, as_if_placed: bool = False) -> list[Cell]
             for seed in seeds[name]
         ]
     return cells + [
-        Cell(dataset, name, variant, parameters.seeds[0], explain_absence(parameters, dataset))
-        for name, block in parameters.imported.items()
-        for variant, sets in block.variants.items()
-        for dataset in sets
+        Cell(dataset, IMPORTED, variant, parameters.seeds[0], explain_absence(parameters, dataset))
+        for variant, images in list_imported(parameters).items()
+        for dataset in images.images
     ]
+
+
+def list_imported(parameters: Parameters) -> Mapping[str, Any]:
+    """What other programs made, by the name of the variant."""
+    return parameters.methods[IMPORTED].variants if IMPORTED in parameters.methods else {}
+
+
+def select_imported(cells: Iterable[Cell]) -> list[Cell]:
+    """The cells whose images another program made."""
+    return [cell for cell in cells if cell.method == IMPORTED]
 
 
 def select_matching(cells: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
@@ -112,12 +126,7 @@ def select_settings(cells_of: Mapping[Setting, list[Cell]], settings: Iterable[S
 
 
 def runs_once(method: str) -> bool:
-    """Whether a method has cells of the first seed only, because the seed changes neither training, key nor result.
-
-    This is also true of an imported method.
-    """
-    if method not in discovery.list_names("methods"):
-        return True
+    """Whether a method has cells of the first seed only, because the seed changes neither training, key nor result."""
     capabilities = discovery.load("methods", method).capabilities
     return capabilities.deterministic and not (capabilities.trains or capabilities.keys)
 
@@ -149,8 +158,8 @@ def explain_skipped(
     for setting in settings:
         if setting in cells_of:
             why = cells_of[setting][0].reason
-        elif setting[1] in parameters.imported:
-            why = f"no images of {setting[1]}/{setting[2]} were imported for {setting[0]}"
+        elif setting[1] == IMPORTED:
+            why = f"no images of {setting[2]} were imported for {setting[0]}"
         elif setting[1] not in built:
             why = f"{setting[1]} is not built yet"
         else:

@@ -27,7 +27,7 @@ class Paths:
         self.faces = f"{data}/faces/{{dataset}}.zip"
         self.fakes = f"{data}/fakes.safetensors"
         self.latents = f"{data}/latents/{{dataset}}.safetensors"
-        self.imported = f"imported/{scale}/{{dataset}}/{{method}}/{{variant}}.zip"
+        self.imported = f"imported/{scale}/{{dataset}}/{{variant}}.zip"
         self.anonymized = f"{data}/anonymized/{CELL}.zip"
         self.anonymized_train = f"{data}/anonymized_train/{CELL}.zip"
         self.attackers_faces = f"{data}/attackers/{{key_kind}}/{CELL}.zip"

@@ -17,6 +17,7 @@ from masquerade.papers import claims, reference
 from masquerade.papers.declarations import Need, Table
 from masquerade.papers.figure_declarations import Reference
 from masquerade.params import loading, matrix, sharing
+from masquerade.params.blocks import IMPORTED
 from masquerade.params.matrix import Cell, Setting
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import CELL, Paths, with_index
@@ -51,11 +52,9 @@ class Graph:
         self.paths = Paths(self.scale)
         self.all_cells = matrix.plan_cells(self.parameters)
         self.cells = [cell for cell in self.all_cells if cell.runnable]
-        # Imported cells are images of test faces: their program can make no others.
-        self.built = [cell for cell in self.cells if cell.method not in self.parameters.imported]
-        self.attributed = matrix.select_matching(self.built, self.parameters.attributes.cells)
-        self.attempted = matrix.select_matching(self.built, self.parameters.recovery.cells)
-        self.key_attacked = matrix.select_matching(self.built, self.parameters.attacks.cells)
+        self.attributed = self._apply(self.parameters.attributes.cells)
+        self.attempted = self._apply(self.parameters.recovery.cells, self._recovers)
+        self.key_attacked = matrix.select_matching(self.cells, self.parameters.attacks.cells)
         self.train_on = self.parameters.matrix.train_on
         self.datasets = sorted({cell.dataset for cell in self.cells} | {self.train_on})
         self.private = " ".join(name for name in self.datasets if name in self.parameters.private)
@@ -66,13 +65,26 @@ class Graph:
         self.methods = MethodInputs(self.parameters, self.paths, self.planned, self.backbones)
         self.judges = JudgeInputs(self.parameters, self.planned, self.backbones)
         self.papers = PaperInputs(self.parameters, self.paths, self.all_cells, self.attempted)
-        self.attackers = AttackerInputs(self.parameters, self.built, self.paths)
+        self.attackers = AttackerInputs(self.parameters, self.cells, self.paths)
         self._check_train_set()
         pretrained_networks.check_pretrained(self.parameters, root.resolve())
         rehearsal.declare_rehearsal(self.parameters.rehearsal)
         sharing.declare(self.parameters.private)
         seeding.declare_determinism(self.parameters.compute.deterministic)
         self._slice, self.sources = cache(self._slice), cache(self.sources)
+
+    def _apply(
+        self, patterns: Mapping[str, Iterable[str]], suits: Callable[[Cell], bool] = lambda cell: True
+    ) -> list[Cell]:
+        """The cells to which a protocol applies: those of its patterns, and what other programs made of its datasets.
+
+        ``suits``: whether the protocol fits what another program made.
+        """
+        imported = [cell for cell in matrix.select_imported(self.cells) if cell.dataset in patterns and suits(cell)]
+        return matrix.select_matching(self.cells, patterns) + imported
+
+    def _recovers(self, cell: Cell) -> bool:
+        return self.parameters.methods[cell.method].variants[cell.variant].recovers
 
     def _check_train_set(self) -> None:
         dataset = discovery.load("faces", self.train_on)(self.parameters.datasets[self.train_on])
@@ -136,7 +148,8 @@ class PaperInputs:
         self.datasets = parameters.stand_ins.datasets
         declared = [item for paper in parameters.papers for item in reference.find(paper)]
         self.items: dict[str, Any] = {
-            item.key: reference.add_imported_rows(item, parameters.imported, parameters.stand_ins) for item in declared
+            item.key: reference.add_imported_rows(item, matrix.list_imported(parameters), parameters.stand_ins)
+            for item in declared
         }
         self.claims = claims.of_papers(claims.load(), parameters.papers)
         self._planned = matrix.group_by_setting(cells)
@@ -207,10 +220,10 @@ class PaperInputs:
         return self.reasons(self.settings(self.item(wildcards)))
 
     def imported(self, tables: Iterable[Table]) -> str:
-        """The blocks of the imported methods in the rows of ``tables``, as one JSON string."""
-        methods = {row.method for table in tables for row in table.rows}
-        keys = tuple(f"imported.{name}" for name in self.parameters.imported if name in methods)
-        return json.dumps(self.parameters.slice(keys), sort_keys=True)
+        """What other programs made and the rows of ``tables`` show, as one JSON string."""
+        shown = {row.variant for table in tables for row in table.rows if row.method == IMPORTED}
+        block = f"methods.{IMPORTED}.variants"
+        return json.dumps(self.parameters.slice(tuple(f"{block}.{name}" for name in sorted(shown))), sort_keys=True)
 
 
 class Targets:
@@ -235,14 +248,14 @@ class Targets:
 
     def latents(self) -> list[str]:
         """The set of fakes, and the codes of each dataset that a method anonymizes in latent space."""
-        able = {cell.method: self._graph.methods.capabilities(cell.method) for cell in self._graph.built}
+        able = {cell.method: self._graph.methods.capabilities(cell.method) for cell in self._graph.cells}
         fakes = [self._paths.fakes] if any(capabilities.fakes for capabilities in able.values()) else []
-        datasets = {cell.dataset for cell in self._graph.built if self._graph.parameters.uses_latent_codes(cell.method)}
+        datasets = {cell.dataset for cell in self._graph.cells if self._graph.parameters.uses_latent_codes(cell.method)}
         return fakes + self._graph.of_datasets(sorted(datasets), self._paths.latents)
 
     def train(self) -> list[str]:
         """The checkpoints of the methods and their ablations."""
-        trained = [cell for cell in self._graph.built if self._graph.parameters.trains(cell.method)]
+        trained = [cell for cell in self._graph.cells if self._graph.parameters.trains(cell.method)]
         return sorted({str(self._graph.methods.checkpoint(cell)).format(**vars(cell)) for cell in trained})
 
     def anonymize(self) -> list[str]:

@@ -77,11 +77,9 @@ class Plan:
     def __init__(self, parameters: Parameters, measurements: Measurements):
         self.parameters, self.measurements = parameters, measurements
         # a dataset whose files are not placed counts as if they were
-        every = [cell for cell in matrix.plan_cells(parameters, as_if_placed=True) if cell.runnable]
-        self.imported = [cell for cell in every if cell.method in parameters.imported]
-        self.cells = [cell for cell in every if cell.method not in parameters.imported]
+        self.cells = [cell for cell in matrix.plan_cells(parameters, as_if_placed=True) if cell.runnable]
         self.attackers = AttackerInputs(parameters, self.cells, paths.Paths(parameters.scale))
-        names = sorted({cell.dataset for cell in every} | {parameters.matrix.train_on})
+        names = sorted({cell.dataset for cell in self.cells} | {parameters.matrix.train_on})
         datasets = {name: discovery.load("faces", name)(parameters.datasets[name]) for name in names}
         self.images = {name: dataset.count(parameters.data_seed) or {} for name, dataset in datasets.items()}
         """Dataset -> split -> number of faces; empty if only its files can give it."""
@@ -165,9 +163,8 @@ class Plan:
         splits = (TEST, GALLERY, self.parameters.matrix.calibrate_on)
         originals = sum(images.get(split, 0) for images in self.images.values() for split in splits)
         yield self._row("measure_source", "", len(self.images), originals, "images")
-        cells = [*self.cells, *self.imported]
-        yield self._row("measure", "", len(cells), sum(map(self._tested, cells)), "images")
-        yield self._row("evaluate", "", len(cells), len(cells), "cells")
+        yield self._row("measure", "", len(self.cells), sum(map(self._tested, self.cells)), "images")
+        yield self._row("evaluate", "", len(self.cells), len(self.cells), "cells")
 
     def _matching(self, block: str) -> list[Cell]:
         return matrix.select_matching(self.cells, getattr(self.parameters, block).cells)

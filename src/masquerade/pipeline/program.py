@@ -51,7 +51,7 @@ def parse_arguments(
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--outputs", type=Path, nargs="+", required=True)
     if method:
-        optional, named = (*optional, "checkpoint", "gallery", "fakes", "latents"), (*named, "backbones")
+        optional, named = (*optional, "checkpoint", "gallery", "fakes", "latents", "images"), (*named, "backbones")
         words = (*words, "method", "variant", "seed")
     for name in files:
         parser.add_argument(f"--{name}", type=Path, required=True)
@@ -136,6 +136,8 @@ def build_method(given: Namespace) -> "Method":
         gallery=FaceArchive(given.gallery) if given.gallery else None,
         fakes=given.fakes,
         latents=given.latents,
+        images=given.images,
+        originals=FaceArchive(given.faces) if given.images else None,
     )
     variant = cls.Variant(**params[f"methods.{given.method}.variants.{given.variant}"])
     return cls(params.training_params(given.method, given.variant), variant, resources)

@@ -200,6 +200,7 @@ class MethodInputs:
             "gallery_index": index(gallery) if able.gallery else [],
             "fakes": paths.fakes if able.fakes else [],
             "latents": paths.latents if self.parameters.uses_latent_codes(wildcards.method) else [],
+            "images": paths.imported if able.images else [],
         }
 
 
@@ -209,14 +210,17 @@ PER_IMAGE, SHARED = "per_image", "shared"
 
 class AttackerInputs:
     """The attackers who know the method at one scale. ``cells``: the attacked ones, of those that the scale builds.
+    What another program made of the attackers' people is always attacked.
 
     Raises ParameterError if a cell is of a dataset without people of the attackers' group.
     """
 
     def __init__(self, parameters: Parameters, built: Sequence[Cell], paths: Paths):
         self.parameters, self.paths = parameters, paths
-        self.cells = matrix.select_matching(built, parameters.informed.cells)
         train_on = parameters.matrix.train_on
+        self.cells = matrix.select_matching(built, parameters.informed.cells)
+        if parameters.informed.cells:
+            self.cells += [cell for cell in matrix.select_imported(built) if cell.dataset == train_on]
         if other := sorted({cell.dataset for cell in self.cells} - {train_on}):
             raise ParameterError(
                 f"informed.cells names {other[0]}, which has no people of the attackers' group: only the train split "

@@ -107,7 +107,7 @@ def prepare_submission(compute: ComputeSettings, submits: bool, kept: Mapping[st
 METHOD_OPTIONS = (
     "--method {wildcards.method} --variant {wildcards.variant} --seed {wildcards.seed} "
     "--checkpoint {input.checkpoint} --backbones {input.backbones} --gallery {input.gallery} "
-    "--fakes {input.fakes} --latents {input.latents}"
+    "--fakes {input.fakes} --latents {input.latents} --images {input.images}"
 )
 """The options of a program that uses a method; its rule has the inputs `MethodInputs.files`."""
 

@@ -3,7 +3,7 @@
 `masquerade score` collects the images of a program into one file for each dataset, and writes the variant into
 scales/imported/<scale>.yaml::
 
-    methods:
+Methods:
       imported:
         variants:
           theirs: {title: Theirs, source: "They 2020, program 1.0", near: 6.0, images: {synthetic_hq: 8a7e...}}

@@ -119,9 +119,10 @@ class StoredPictures:
         return {hashlib.sha256(self._decode(name).tobytes()).digest(): name.removesuffix(".png") for name in names}
 
     def _decode(self, entry: str) -> np.ndarray:
-        with zipfile.ZipFile(self.path) as entries, entries.open(entry) as file:
-            with Image.open(io.BytesIO(file.read()), formats=["PNG"]) as opened:
-                return np.asarray(opened.convert("RGB"))
+        with zipfile.ZipFile(self.path) as entries:
+            content = io.BytesIO(entries.read(entry))
+        with Image.open(content, formats=["PNG"]) as opened:
+            return np.asarray(opened.convert("RGB"))
 
 
 def store(output: Path, faces: str, pictures: Mapping[str, np.ndarray], recovered: Mapping[str, np.ndarray]) -> None:
