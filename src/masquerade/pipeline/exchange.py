@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from masquerade.core.errors import ArchiveError, MasqueradeError, PictureError
+from masquerade.core.errors import ArchiveError, PictureError
 from masquerade.core.images import OK, TEST, FaceArchive, to_uint8
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.names import files
-from masquerade.methods.imported.method import RECOVERED, store
+from masquerade.methods.imported.method import store
 from masquerade.methods.imported.originals import Originals
 from masquerade.params import overlays
 from masquerade.params.blocks import IMPORTED, SCALES
@@ -79,3 +79,169 @@ def export(archive: FaceArchive, rows: pd.DataFrame, output: Path, scale: str, d
     (output / README).write_text(
         INSTRUCTIONS.format(count=len(rows), size=size, scale=scale, parts=listed), encoding="utf-8"
     )
+
+
+@dataclass(frozen=True)
+class Results:
+    """The folder of another program, and how it is read.
+
+    ``suffix``: what the program added to each name. ``near``: see `ImportedImages`. ``partial``: faces may lack an
+    image, and count as refused. ``recovered``: the folder with what the program recovered from its own images.
+    """
+
+    folder: Path
+    suffix: str = ""
+    near: float = 6.0
+    partial: bool = False
+    recovered: Path | None = None
+
+
+def collect(results: Results, archive: FaceArchive, rows: pd.DataFrame, output: Path) -> int:
+    """Write the images of a program to the file ``output``. Returns their number.
+
+    ``rows``: the faces of ``archive`` that it was given. Raises ArchiveError, which lists every mistake with a remedy,
+    and writes nothing, if a face lacks an image, or an image belongs to no face, cannot be read, has another size or
+    format, or shows an original.
+    """
+    _check_manifest(results.folder, archive)
+    pictures = _Pictures(results, results.folder, archive, rows)
+    recovered = _Pictures(results, results.recovered, archive, rows) if results.recovered else None
+    mistakes: dict[str, list[str]] = {}
+    named = [(name, picture) for name, picture in pictures.read(mistakes)]
+    _check_colors(dict(named), archive, rows, mistakes)
+    back = list(recovered.read(mistakes, compared=False)) if recovered else []
+    lines = [f"- {_list_names(names)}: {what}" for what, names in mistakes.items() if names]
+    if lines or not named:
+        raise ArchiveError(
+            f"{results.folder} cannot be scored for the {len(rows)} faces of {archive.path}:\n"
+            + "\n".join(lines or ["- there is no image"])
+        )
+    store(output, archive.metadata["checksum"], dict(named), dict(back))
+    return len(named)
+
+
+def _check_manifest(folder: Path, archive: FaceArchive) -> None:
+    """Raises ArchiveError if the folder holds the manifest of other faces, because a program wrote beside it."""
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return
+    about = json.loads(manifest.read_text(encoding="utf-8"))
+    if about["faces"] != archive.metadata["checksum"]:
+        raise ArchiveError(
+            f"{manifest} is of the faces of {about['dataset']} at scale {about['scale']}, as they were exported, and "
+            f"not of {archive.path}. Give --scale {about['scale']}, or export the faces again and run the program on "
+            "them."
+        )
+
+
+class _Pictures:
+    """The images of one folder, by the ids of the faces."""
+
+    def __init__(self, results: Results, folder: Path, archive: FaceArchive, rows: pd.DataFrame):
+        self.results, self.folder, self.rows = results, folder, rows
+        self.size, self.originals = archive.metadata["size"], Originals(archive, rows)
+        self.locked: list[str] = []
+        self.paths: dict[str, list[Path]] = {}
+        for path in files(folder):
+            if path.is_dir() and not path.is_symlink():
+                self.locked.append(path.name)
+            elif path.name not in (MANIFEST, README):
+                self.paths.setdefault(path.stem.removesuffix(results.suffix), []).append(path)
+
+    def read(self, mistakes: dict[str, list[str]], compared: bool = True) -> Iterator[tuple[str, np.ndarray]]:
+        """(id, image) of each face with one good image. Mistakes are added to ``mistakes``: what -> names.
+
+        ``compared``: with the originals.
+        """
+        expected = self.rows["id"].tolist()
+        unknown = [path.name for name in self.paths.keys() - set(expected) for path in self.paths[name]]
+        missing = [name for name in expected if name not in self.paths]
+        mistakes |= {
+            decoding.LOCKED_FOLDER: self.locked,
+            "no image (--partial counts such faces as refused by the program)": [] if self.results.partial else missing,
+            f"the name is not the id of a face; {_find_remedy(unknown, set(expected))}": sorted(unknown),
+            "several files": [name for name in expected if len(self.paths.get(name, ())) > 1],
+        }
+        for name in expected:
+            if len(self.paths.get(name, ())) == 1:
+                try:
+                    yield name, self._read(self.paths[name][0], name, compared)
+                except PictureError as error:
+                    mistakes.setdefault(str(error), []).append(name)
+
+    def _read(self, path: Path, name: str, compared: bool) -> np.ndarray:
+        picture = decoding.read(path, self.folder, MEGAPIXELS)
+        if fault := _find_format_fault(path):
+            raise PictureError(fault)
+        if picture.shape[:2] != (self.size, self.size):
+            height, width = picture.shape[:2]
+            raise PictureError(
+                f"{width} x {height} pixels, and the faces have {self.size} x {self.size}: write the size that was read"
+            )
+        return self.originals.check(picture, name, self.results.near) if compared else picture
+
+
+def _find_format_fault(path: Path) -> str:
+    """What is wrong with the format of an image that could be decoded; '' for three channels of 8 bits."""
+    with Image.open(path, formats=decoding.FORMATS) as picture:
+        bits = str(picture.tile[0].args) if picture.tile else ""
+        if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
+            return "an alpha channel: write RGB without transparency, because nobody knows what is behind"
+        if picture.mode.startswith(("I", "F")) or ";16" in bits:
+            return "more than 8 bits a channel: write 8 bits, from 0 to 255"
+        if picture.mode in ("1", "L"):
+            return "one channel: write RGB, three channels, also for a gray face"
+    return ""
+
+
+def _check_colors(
+    pictures: Mapping[str, np.ndarray], archive: FaceArchive, rows: pd.DataFrame, mistakes: dict[str, list[str]]
+) -> None:
+    """Add a mistake if the images of most faces have their colors in the order blue, green, red.
+
+    Over many faces, red minus blue of an image follows that of its original; with the other order, its negative.
+    """
+    if len(pictures) < COMPARED:
+        return
+    shown = rows[rows["id"].isin(pictures.keys())]
+    theirs = np.array([_compute_warmth(pictures[name]) for name in shown["id"]])
+    ours = np.concatenate([
+        [_compute_warmth(picture) for picture in to_uint8(faces.images)] for faces in archive.batches(BATCH, rows=shown)
+    ])  # fmt: skip
+    if theirs.std() and ours.std() and np.corrcoef(theirs, ours)[0, 1] < -0.5 and ours.mean() * theirs.mean() < 0:
+        mistakes["the colors are in the order blue, green, red: write red, green, blue"] = list(pictures)
+
+
+def _compute_warmth(picture: np.ndarray) -> float:
+    """The mean of red minus blue, in gray levels."""
+    return float(picture[..., 0].mean() - picture[..., 2].mean())
+
+
+def _find_remedy(names: list[str], expected: set[str]) -> str:
+    """What to do about files whose ``names`` are no ids: most programs that rename add one suffix to all names."""
+    suffixes: Counter[str] = Counter()
+    for stem in (Path(name).stem for name in names):
+        longest = next((length for length in range(len(stem), 0, -1) if stem[:length] in expected), len(stem))
+        suffixes[stem[longest:]] += 1
+    suffix, count = suffixes.most_common(1)[0] if suffixes else ("", 0)
+    return f"add `--suffix={shlex.quote(suffix)}`" if suffix and 2 * count > len(names) else "remove the file"
+
+
+def _list_names(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def register(root: Path, scale: str, name: str, block: Mapping[str, object]) -> Path:
+    """Write the variant ``name`` of the method `imported` for one scale. Returns the file, which holds nothing else."""
+    file = root / SCALES / IMPORTED / f"{scale}.yaml"
+    before = overlays.read_yaml(file) if file.is_file() else {"methods": {IMPORTED: {"params": {}, "variants": {}}}}
+    merged = overlays.overlay(before, {"methods": {IMPORTED: {"variants": {name: dict(block)}}}})
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(overlays.format_yaml(merged), encoding="utf-8")
+    return file
+
+
+def find_images(scale: str, dataset: str, name: str) -> Path:
+    """The path of the images of a program in the repository."""
+    return Path(Paths(scale).imported.format(dataset=dataset, variant=name))
