@@ -57,7 +57,7 @@ class Bench:
             made = self.workshop.method(method, observe=False)
             people = self.parameters.informed
             self._anonymize(
-                folder, made, *informed.select_own_images(self.originals, made, people, SEED, keys == "shared")
+                folder, made, *informed.select_keyed_images(self.originals, made, people, SEED, keys == "shared")
             )
 
         return FaceArchive(self.workshop.once(f"own images {method} {keys}", fill) / "faces.zip")

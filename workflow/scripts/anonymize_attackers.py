@@ -14,7 +14,7 @@ def work(run) -> None:
     method, archive, params = program.build_method(arguments), FaceArchive(arguments.faces), arguments.params
     people = params.settings("informed", AttackedPeople, arguments.method, arguments.variant)
     one_key = Paths.parse("attackers_faces", arguments.outputs[0])["key_kind"] == "shared"
-    rows, keys = informed.select_own_images(archive, method, people, arguments.seed, one_key)
+    rows, keys = informed.select_keyed_images(archive, method, people, arguments.seed, one_key)
     plan = anonymization.Plan(arguments.variant, arguments.seed, params["measure.batch"])
     anonymization.anonymize(archive, arguments.outputs[0], method, rows, plan, keys)
     program.record_sample(run, arguments, method)

@@ -59,18 +59,25 @@ def derive_trial_seed(seed: int, trial: int) -> int:
     return seeding.derive_seed(seed, "trial", trial) if trial else seed
 
 
-def select_own_images(
-    archive: FaceArchive, method: Method, people: AttackedPeople, seed: int, one_key: bool
-) -> tuple[pd.DataFrame, anonymization.GivenKeys | None]:
-    """The faces that an attacker anonymizes, rows of the index, and their keys (None: each image has its own).
+def select_own_images(archive: FaceArchive, people: AttackedPeople) -> pd.DataFrame:
+    """The faces that an attacker anonymizes for itself, rows of the index.
 
-    They show its own people, and ``people.linked`` of the tested ones in the images of the gallery. With ``one_key``
-    they also show all tested ones, all under one key.
+    They show its own people, and ``people.linked`` of the tested ones in the images of the gallery.
     """
-    rows = select_people(archive.select("attackers", status=None), people)
     linked = archive.select(GALLERY, status=None)
     names = sort_by_hash(linked["identity"])[: people.linked or None]
-    rows = pd.concat([rows, linked[linked["identity"].isin(names)]])
+    own = select_people(archive.select("attackers", status=None), people)
+    return pd.concat([own, linked[linked["identity"].isin(names)]])
+
+
+def select_keyed_images(
+    archive: FaceArchive, method: Method, people: AttackedPeople, seed: int, one_key: bool
+) -> tuple[pd.DataFrame, anonymization.GivenKeys | None]:
+    """The images of `select_own_images` and their keys (None: each image has its own).
+
+    With ``one_key`` they also show all tested people, all under one key.
+    """
+    rows = select_own_images(archive, people)
     if not one_key:
         return rows, None
     keys = method.capabilities.keys
