@@ -8,6 +8,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from masquerade.pipeline.imported import pictures, recognized, registry
 from PIL import Image
 
 from masquerade.cli import main
@@ -16,7 +17,6 @@ from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.papers import reference
 from masquerade.params import loading, matrix
 from masquerade.params.blocks import ImportedMethod, ImportedSet, StandIns
-from masquerade.pipeline.imported import pictures, recognized, registry
 
 ROOT = Path(__file__).parents[2]
 SIDE = 32

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from masquerade.pipeline.imported import pictures
 from PIL import Image
 
 import published
-from masquerade.pipeline.imported import pictures
 from repository import Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]

@@ -45,7 +45,7 @@ rule report:
         ),
         skipped=lambda w: PAPERS.reasons(PAPERS.all_settings()),
         skipped_claims=lambda w: PAPERS.reasons(PAPERS.claimed_settings()),
-        imported=lambda w: PAPERS.imported(item for item in PAPERS.items.values() if item.kind == "table"),
+        imported=lambda w: PAPERS.imported(PAPERS.items.values()),
         needs=GRAPH.methods.all_needs,
         private=GRAPH.private,
     shell:
@@ -54,7 +54,7 @@ rule report:
             "--skipped {params.skipped:q} --skipped_claims {params.skipped_claims:q} --imported {params.imported:q}",
             "--needs {params.needs:q} --private {params.private:q}",
             "--declared {input.declared} --claims {input.claims}",
-            "--built {input.built} --further {input.further} --faces {input.faces}",
+            "--references {input.references} --built {input.built} --further {input.further} --faces {input.faces}",
             "--metrics {input.metrics} --recoveries {input.recoveries} --checkpoints {input.checkpoints}",
             "--backbones {input.backbones}",
         )

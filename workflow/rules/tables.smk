@@ -28,6 +28,68 @@ rule table:
         )
 
 
+rule leaderboard:
+    input:
+        code=CODE("leaderboard"),
+        declared="reference/attackers/leaderboard.yaml",
+        metrics=lambda w: PAPERS.files(PATHS.metrics, PAPERS.settings(PAPERS.leaderboard)),
+    output:
+        multiext(PATHS.leaderboard, ".csv", ".md"),  # results/mini/leaderboard.md
+    log:
+        f"{LOGS}/leaderboard.log",
+    benchmark:
+        f"{BENCHMARKS}/leaderboard.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        **BRIEF,
+    params:
+        cfg=ABOUT,
+        skipped=lambda w: PAPERS.reasons(PAPERS.settings(PAPERS.leaderboard)),
+        imported=lambda w: PAPERS.imported([PAPERS.leaderboard]),
+        benchmarks=lambda w: f"{BENCHMARKS}/anonymize/{CELL}.tsv",
+    shell:
+        submission.run_here(
+            "leaderboard",
+            "--skipped {params.skipped:q} --imported {params.imported:q} --benchmarks {params.benchmarks:q}",
+            "--declared {input.declared} --metrics {input.metrics}",
+        )
+
+
+# Where the images of another program stand among all methods.
+rule score:
+    input:
+        code=CODE("score"),
+        leaderboard=f"{PATHS.leaderboard}.csv",
+        metrics=PAPERS.scored(PATHS.metrics),
+        faces=PAPERS.scored(PATHS.faces),
+        derived=PAPERS.scored(PATHS.anonymized),
+        source=PAPERS.scored(PATHS.source_measurements),
+        measured=PAPERS.scored(PATHS.measurements),
+    output:
+        multiext(PATHS.score, ".md", ".png"),  # results/mini/scores/their_method.md
+    log:
+        f"{LOGS}/scores/{{variant}}.log",
+    benchmark:
+        f"{BENCHMARKS}/scores/{{variant}}.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        **BRIEF,
+    params:
+        cfg=GRAPH.params_slice(
+            "scale", "seeds", "stand_ins", "latent_stand_ins", "caution", f"methods.{IMPORTED}.variants.{{variant}}"
+        ),
+        private=GRAPH.private,
+    shell:
+        submission.run_here(
+            "score",
+            "--variant {wildcards.variant} --private {params.private:q} --leaderboard {input.leaderboard}",
+            "--metrics {input.metrics} --faces {input.faces} --derived {input.derived} --source {input.source}",
+            "--measured {input.measured}",
+        )
+
+
 rule curves:
     input:
         code=CODE("curves"),
@@ -48,10 +110,12 @@ rule curves:
     params:
         cfg=ABOUT,
         skipped=PAPERS.not_shown,
+        imported=lambda w: PAPERS.imported([PAPERS.item(w)]),
     shell:
         submission.run_here(
             "curves",
-            "--skipped {params.skipped:q} --declared {input.declared} --metrics {input.metrics}",
+            "--skipped {params.skipped:q} --imported {params.imported:q} --declared {input.declared}",
+            "--metrics {input.metrics}",
         )
 
 

@@ -2,7 +2,7 @@
 
 from masquerade.pipeline import program
 
-arguments = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped",))
+arguments = program.parse_arguments(__doc__, files=("declared",), lists=("metrics",), words=("skipped", "imported"))
 
 
 def work(run) -> None:
@@ -12,7 +12,8 @@ def work(run) -> None:
     from masquerade.papers.measured import Results
 
     context = Context.of(arguments.params)
-    figure = reference.load(arguments.declared, context.latent_stand_ins)
+    declared = reference.load(arguments.declared, context.latent_stand_ins)
+    figure = reference.add_imported_rows(declared, reference.parse_imported(arguments.imported), context.stand_ins)
     kind = {"curves": curves, "tradeoff": tradeoffs}[figure.kind]
     kind.draw(
         figure,

@@ -6,7 +6,7 @@ LISTS = ("faces", "metrics", "recoveries", "checkpoints", "backbones")
 arguments = program.parse_arguments(
     __doc__,
     files=("declared", "claims"),
-    lists=("built", "further", *LISTS),
+    lists=("references", "built", "further", *LISTS),
     words=("skipped", "skipped_claims", "imported", "needs", "private"),
 )
 
@@ -17,6 +17,7 @@ def work(_) -> None:
     from masquerade.core import files
     from masquerade.papers import claims, reference, tables, verdicts
     from masquerade.papers.context import Context, skip_reasons
+    from masquerade.papers.declarations import Table
     from masquerade.papers.measured import Results
     from masquerade.papers.report import boards, page
     from masquerade.papers.report.chain import Files
@@ -27,13 +28,15 @@ def work(_) -> None:
     judged = verdicts.judge(declared_claims, Results(cells, skip_reasons(arguments.skipped_claims), context))
     results = Results(cells, skip_reasons(arguments.skipped), context)
     imported = reference.parse_imported(arguments.imported)
+    items = [
+        (reference.add_imported_rows(reference.load(file, context.latent_stand_ins), imported, context.stand_ins), path)
+        for file, path in zip(arguments.references, arguments.built, strict=True)
+    ]
     papers = []
     for name in arguments.params["papers"]:
-        declared = {item.name: reference.add_imported_rows(item, imported, context.stand_ins)
-                    for item in reference.find(name, arguments.declared.parent, context.latent_stand_ins)}  # fmt: skip
-        items = [(declared[path.stem], path) for path in arguments.built if path.parent.name == name]
-        shown = [(tables.build(item, results), path) for item, path in items if item.kind == "table"]
-        figures = [(item, path) for item, path in items if item.kind != "table"]
+        own = [(item, path) for item, path in items if item.paper == name]
+        shown = [(tables.build(item, results), path) for item, path in own if isinstance(item, Table)]
+        figures = [(item, path) for item, path in own if not isinstance(item, Table)]
         papers.append(page.arrange_paper(name, shown, figures, judged))
     paths = {name: getattr(arguments, name) for name in LISTS}
     build = page.Build(

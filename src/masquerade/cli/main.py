@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.table import Table
 
-from masquerade.cli import assets, common, faces, imported, lineage, params, photographs, weights
+from masquerade.cli import assets, common, faces, lineage, params, photographs, score, weights
 from masquerade.core import files, process, seeding
 from masquerade.core.errors import MasqueradeError, explain_missing_packages
 
@@ -29,8 +29,8 @@ app.add_typer(lineage.app, name="lineage")
 app.add_typer(lineage.records_app, name="records")
 app.add_typer(assets.app, name="assets")
 app.add_typer(weights.app, name="weights")
-app.command("export-faces")(imported.export_faces)
-app.command("import-method")(imported.import_method)
+app.command("export-faces")(score.export_faces)
+app.command("score")(score.score)
 app.command("plan")(params.list_jobs)
 app.command("anonymize")(photographs.anonymize)
 app.command("recover")(photographs.recover)

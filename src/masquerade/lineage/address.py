@@ -16,6 +16,8 @@ from masquerade.params.paths import Paths
 FACT_COLUMNS = ("row", "group", "column", "metric", "part", "attempt", "judge", "printed", "measured", "spread",
                 "over", "of", "seeds", "reason", "note")  # fmt: skip
 """Columns of a table's record that are shown beside its cell."""
+LEADERBOARD = "attackers/leaderboard"
+"""The item whose files do not lie among the tables."""
 Record = Mapping[str, str]
 """One line of the CSV file of a table or of the claims."""
 
@@ -85,6 +87,8 @@ def _make_cell_of_absent_table(address: str, file: str, item: str, rest: list[st
 def _find_file(outputs: Collection[str], scale: str, item: str) -> str:
     tables, figures = f"{Paths(scale).tables}/", f"{Paths(scale).figures}/"
     choices: dict[str, str] = {}
+    if (leaderboard := f"{Paths(scale).leaderboard}.csv") in outputs:
+        choices[LEADERBOARD] = leaderboard
     for path in sorted(outputs):  # sorted, so that the .csv of a table comes before its .md
         for folder, endings in ((figures, (".png",)), (tables, (".csv", ".md"))):
             if path.startswith(folder) and path.endswith(endings):

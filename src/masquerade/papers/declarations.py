@@ -142,11 +142,14 @@ class Table(Item):
     """A table: one row for each method, one column for each measure."""
 
     endings: ClassVar[tuple[str, ...]] = ("csv", "md", "tex")
-    kind: Literal["table"]
+    kind: Literal["table", "leaderboard"]
+    """A leaderboard also ranks its rows in each column, and is a file of its own (papers/leaderboard.py)."""
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     transpose: bool = False
     """The paper prints the measures as rows and the methods as columns."""
+    imported: bool = True
+    """Whether images of other programs get a row."""
 
     @property
     def ours(self) -> bool:

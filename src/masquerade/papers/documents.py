@@ -66,7 +66,7 @@ def markdown(result: "TableResult") -> str:
         "## What was measured",
         markdown_grid(layout.LEGEND, layout.legend(result), left=len(layout.LEGEND)),
         "## Notes",
-        "\n".join(f"- {note}" for note in [*layout.notes(result), *_reasons(result)]),
+        "\n".join(f"- {note}" for note in [*layout.notes(result), *reasons(result)]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -80,7 +80,7 @@ def latex(result: "TableResult") -> str:
         + "."
         for line in layout.legend(result)
     ]
-    sentences = [*layout.preamble(result), *legend, *layout.notes(result), *_reasons(result)]
+    sentences = [*layout.preamble(result), *legend, *layout.notes(result), *reasons(result)]
     lines = [
         r"\begin{table*}",
         r"\centering",
@@ -101,7 +101,8 @@ def cells(result: "TableResult") -> Grid:
     return (_cells_by_measure if result.table.transpose else _cells_by_method)(result, layout.marks(result))
 
 
-def _reasons(result: "TableResult") -> list[str]:
+def reasons(result: "TableResult") -> list[str]:
+    """The reason behind each letter of the cells."""
     return [f"[{mark}] {why}." for why, mark in layout.marks(result).items()]
 
 

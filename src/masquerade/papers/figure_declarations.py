@@ -187,6 +187,7 @@ Figure = Curves | Tradeoff | Grid | Clusters
 Reference = Table | Figure
 KINDS: dict[str, type[Reference]] = {
     "table": Table,
+    "leaderboard": Table,
     "curves": Curves,
     "tradeoff": Tradeoff,
     "grid": Grid,

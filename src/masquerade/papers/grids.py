@@ -81,21 +81,35 @@ def draw(
     if images.private:
         ids, notes = ids[:1], [sharing.explain_withheld(context.dataset(figure.dataset)), *notes]
     originals = images.source.load(rows=images.source.index.set_index("id", drop=False).loc[ids]).images
+    rows: list[list[np.ndarray | str]] = []
+    for face, original in zip(ids, originals, strict=True):
+        row: list[np.ndarray | str] = [original]
+        for _, key, picture, _ in columns:
+            image = (
+                load_attempt(face, attempts[key], picture)
+                if picture.attempt
+                else load_draw(face, archives[key], key, images.distances)
+            )
+            if picture.difference and not isinstance(image, str):  # no difference is -1 (black), and 1 is the most
+                image = np.minimum(picture.difference * np.abs(image - original) - 1, 1)
+            row.append(image)
+        rows.append([NOT_SHOWN] * len(row) if images.private else row)
+    draw_tiles(["original", *(column.title for column in columns)], rows, notes, outputs, originals.shape[-1])
+
+
+def draw_tiles(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[np.ndarray | str]],
+    notes: Iterable[str],
+    outputs: Sequence[Path],
+    side: int,
+) -> None:
+    """Draw rows of images, float32 (3, side, side) in [-1, 1], or of texts on gray, under one row of titles."""
     with canvas.use_style():
-        drawing, tiles = _mosaic(len(ids), ["original", *(column.title for column in columns)], notes)
-        for face, original, row in zip(ids, originals, tiles, strict=True):
-            _fill_tile(row[0], NOT_SHOWN if images.private else original)
-            for (_, key, picture, _), ax in zip(columns, row[1:], strict=True):
-                if images.private:
-                    image: np.ndarray | str = NOT_SHOWN
-                elif picture.attempt:
-                    image = load_attempt(face, attempts[key], picture)
-                else:
-                    image = load_draw(face, archives[key], key, images.distances)
-                if picture.difference and not isinstance(image, str):  # no difference is -1 (black), and 1 is the most
-                    image = np.minimum(picture.difference * np.abs(image - original) - 1, 1)
-                _fill_tile(ax, image)
-        side = originals.shape[-1]
+        drawing, tiles = _mosaic(len(rows), titles, notes)
+        for row, axes in zip(rows, tiles, strict=True):
+            for content, ax in zip(row, axes, strict=True):
+                _fill_tile(ax, content)
         canvas.save_drawing(drawing, outputs, dpi=side * max(1, 192 // side))
 
 

@@ -123,31 +123,30 @@ def parse_imported(text: str) -> dict[str, ImportedImages]:
 
 
 def add_imported_rows(item: Reference, imported: Mapping[str, ImportedImages], stand_ins: StandIns) -> Reference:
-    """``item`` with one more row for each program that made images of one of its datasets.
+    """``item`` with one more row, or point of a trade-off, for each program that made images of one of its datasets.
 
-    A row of the paper that names the pair is filled instead. Three kinds of items stay as they are: figures, tables
-    that the paper does not print, and tables that also show recovered faces.
+    A row of the paper that names the program is filled instead. Other figures stay as they are, and tables of recovered
+    faces take only programs that recover.
     """
-    if not isinstance(item, Table) or not _shows_anonymized(item):
+    if not isinstance(item, Table | Tradeoff) or (isinstance(item, Table) and not item.imported):
         return item
-    printed = {(row.method, row.variant) for row in item.rows}
-    names = {stand_in(dataset, stand_ins.datasets) for dataset in item.datasets}
-    rows = [
-        Row(
-            title=images.title,
-            method=IMPORTED,
-            variant=variant,
-            note="images that another program made, imported",
-        )
+    names = {stand_in(dataset, stand_ins.datasets) for dataset in datasets(item)}
+    recovered = isinstance(item, Table) and item.kind == "table" and bool(list_attempts(item))
+    shown = {
+        variant: images
         for variant, images in imported.items()
-        if (IMPORTED, variant) not in printed and names & images.images.keys()
+        if names & images.images.keys() and (images.recovers or not recovered)
+    }
+    if isinstance(item, Tradeoff):
+        points = [MethodVariant(title=images.title, method=IMPORTED, variant=name) for name, images in shown.items()]
+        return item.model_copy(update={"settings": (*item.settings, *points)})
+    printed = {row.variant for row in item.rows if row.method == IMPORTED}
+    rows = [
+        Row(title=images.title, method=IMPORTED, variant=variant, note="images that another program made, imported")
+        for variant, images in shown.items()
+        if variant not in printed
     ]
     return item.model_copy(update={"rows": (*item.rows, *rows)})
-
-
-def _shows_anonymized(table: Table) -> bool:
-    """Whether the paper prints the table and every row and column is of anonymized images."""
-    return not (table.ours or any(part.attempt for part in (*table.rows, *table.columns)))
 
 
 class PrintedCost(Declared):

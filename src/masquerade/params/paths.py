@@ -58,6 +58,8 @@ class Paths:
         self.tables, self.figures = f"{results}/tables", f"{results}/figures"
         self.table = f"{self.tables}/{{paper}}/{{item}}"
         self.figure = f"{self.figures}/{{paper}}/{{item}}"
+        self.leaderboard = f"{results}/leaderboard"
+        self.score = f"{results}/scores/{{variant}}"
         self.backbones_table = f"{self.tables}/backbones.md"
         self.claims_table = f"{self.tables}/claims"
         self.report = f"{results}/report/index.html"

@@ -4,8 +4,13 @@ Every image that comes back is compared with the originals. One that shows an or
 never stored.
 """
 
+import importlib
 import json
+import re
 import shlex
+import subprocess
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +20,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from masquerade.core import fingerprints
 from masquerade.core.errors import ArchiveError, PictureError
 from masquerade.core.images import OK, TEST, FaceArchive, to_uint8
 from masquerade.faces.photographs import decoding
@@ -118,6 +124,70 @@ def collect(results: Results, archive: FaceArchive, rows: pd.DataFrame, output: 
         )
     store(output, archive.metadata["checksum"], dict(named), dict(back))
     return len(named)
+
+
+def run_function(name: str, seed: int, archive: FaceArchive, rows: pd.DataFrame, output: Path) -> None:
+    """Write what a Python function makes of the faces to a new folder.
+
+    ``name``: ``package.module:function``. It gets images, uint8 (N, S, S, 3), and a seed, and returns N images, or None
+    in place of one that it refuses. Raises ArchiveError if it cannot be imported or returns something else.
+    """
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, "")  # a module of the current folder
+    try:
+        function = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ArchiveError(f"{name} cannot be imported ({error}). Write package.module:function.") from error
+    finally:
+        sys.path.remove("")
+    output.mkdir()
+    for faces in archive.batches(BATCH, rows=rows):
+        results = function(to_uint8(faces.images), seed)
+        if len(results) != len(faces.ids):
+            raise ArchiveError(f"{name} returned {len(results)} images for {len(faces.ids)}.")
+        for face, picture in zip(faces.ids, results, strict=True):
+            if picture is None:
+                continue
+            picture = np.asarray(picture)
+            if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+                raise ArchiveError(
+                    f"{name} returned an image of {picture.dtype} and shape {picture.shape}: return uint8 (height, "
+                    "width, 3), RGB from 0 to 255."
+                )
+            Image.fromarray(picture).save(output / f"{face}.png", compress_level=1)
+
+
+def run_command(command: str, archive: FaceArchive, rows: pd.DataFrame, output: Path) -> None:
+    """Write what a command makes of each face to a new folder. A command that fails refuses its face.
+
+    ``command``: with ``{input}`` and ``{output}``, the paths of two PNG files. Raises ArchiveError if one of them is
+    missing, or with the text of the first failure if every run fails.
+    """
+    words = shlex.split(command)
+    if not {"{input}", "{output}"} <= set(re.findall(r"\{\w+\}", command)):
+        raise ArchiveError(f"'{command}' must hold {{input}} and {{output}}, the paths of two PNG files.")
+    output.mkdir()
+    made, failure = 0, ""
+    with tempfile.TemporaryDirectory(prefix="masquerade-", dir=output.parent) as place:
+        for faces in archive.batches(BATCH, rows=rows):
+            for name, picture in zip(faces.ids, to_uint8(faces.images), strict=True):
+                source, target = Path(place, f"{name}.png"), output / f"{name}.png"
+                Image.fromarray(picture).save(source, compress_level=1)
+                filled = [word.replace("{input}", str(source)).replace("{output}", str(target)) for word in words]
+                try:
+                    done = subprocess.run(filled, capture_output=True, text=True, errors="replace", check=False)
+                except OSError as error:
+                    raise ArchiveError(f"'{command}' cannot be run: {error}.") from error
+                source.unlink()
+                if done.returncode:
+                    target.unlink(missing_ok=True)
+                    failure = failure or f"status {done.returncode}: {done.stderr.strip()[-500:]}"
+                elif target.is_file():
+                    made += 1
+                else:
+                    failure = failure or "it ended without an error and wrote no file"
+    if not made:
+        raise ArchiveError(f"'{command}' made no image. Its first run: {failure}")
 
 
 def _check_manifest(folder: Path, archive: FaceArchive) -> None:
@@ -240,6 +310,11 @@ def register(root: Path, scale: str, name: str, block: Mapping[str, object]) -> 
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(overlays.format_yaml(merged), encoding="utf-8")
     return file
+
+
+def hash_images(file: Path) -> str:
+    """The SHA-256 by which the parameters name the images of a program."""
+    return fingerprints.sha256(file)
 
 
 def find_images(scale: str, dataset: str, name: str) -> Path:

@@ -14,7 +14,7 @@ from masquerade import assets
 from masquerade.core import discovery, rehearsal, seeding
 from masquerade.core.errors import ParameterError
 from masquerade.papers import claims, reference
-from masquerade.papers.declarations import Need, Table
+from masquerade.papers.declarations import Need
 from masquerade.papers.figure_declarations import Reference
 from masquerade.params import loading, matrix, sharing
 from masquerade.params.blocks import IMPORTED
@@ -25,6 +25,8 @@ from masquerade.params.slices import Slice
 from masquerade.pipeline import pretrained_networks
 from masquerade.pipeline.rule_inputs import AttackerInputs, BackboneInputs, JudgeInputs, MethodInputs, PlannedFiles
 
+LEADERBOARD = "attackers/leaderboard"
+"""The item that ranks all methods."""
 LATENT_BACKBONES = ("generator", "inversion", "semantics")
 """The backbones on which the codes of faces depend."""
 
@@ -172,8 +174,15 @@ class PaperInputs:
 
     def outputs(self, item: Any) -> list[str]:
         """The files of a table or figure. The report reads the first one."""
+        if item.kind == "leaderboard":
+            return [f"{self.paths.leaderboard}.csv", f"{self.paths.leaderboard}.md"]
         pattern = self.paths.table if item.kind == "table" else self.paths.figure
         return [f"{pattern}.{ending}".format(paper=item.paper, item=item.name) for ending in item.endings]
+
+    @property
+    def leaderboard(self) -> Any:
+        """The leaderboard. Raises KeyError at a scale without the tables of `attackers`."""
+        return self.items[LEADERBOARD]
 
     def settings(self, item: Reference, needs: Callable[..., list[Need]] = reference.needs) -> list[Setting]:
         """The (dataset, method, variant) that an item shows, with the datasets that stand in at this scale."""
@@ -202,6 +211,19 @@ class PaperInputs:
         needs = reference.list_attempts if attempts else reference.needs
         return lambda wildcards: self.files(pattern, self.settings(self.item(wildcards), needs), attempts)
 
+    def scored(self, pattern: str) -> Callable[[Any], str]:
+        """Input function: the file of the first cell with what the wildcards' program made, on the leaderboard's
+        dataset if it made images of that one.
+        """
+
+        def find(wildcards: Any) -> str:
+            wanted = self.datasets.get(self.leaderboard.dataset.role, self.leaderboard.dataset.role)
+            cells = [cell for (_, method, name), own in self._runnable.items()
+                     if (method, name) == (IMPORTED, wildcards.variant) for cell in own]  # fmt: skip
+            return pattern.format(**vars(min(cells, key=lambda cell: cell.dataset != wanted)))
+
+        return find
+
     def source(self, pattern: str) -> Callable[[Any], str]:
         """Input function: the file of the dataset that the wildcards' figure shows first."""
         return lambda wildcards: pattern.format(dataset=self.settings(self.item(wildcards))[0][0])
@@ -219,9 +241,10 @@ class PaperInputs:
         """The `reasons` for the wildcards' table or figure."""
         return self.reasons(self.settings(self.item(wildcards)))
 
-    def imported(self, tables: Iterable[Table]) -> str:
-        """What other programs made and the rows of ``tables`` show, as one JSON string."""
-        shown = {row.variant for table in tables for row in table.rows if row.method == IMPORTED}
+    def imported(self, items: Iterable[Reference]) -> str:
+        """What other programs made and ``items`` show, as one JSON string."""
+        entries = [entry for item in items for entry in reference.method_entries(item)]
+        shown = {entry.variant for entry in entries if entry.method == IMPORTED}
         block = f"methods.{IMPORTED}.variants"
         return json.dumps(self.parameters.slice(tuple(f"{block}.{name}" for name in sorted(shown))), sort_keys=True)
 
@@ -306,7 +329,17 @@ class Targets:
         papers = self._graph.papers
         files = [path for item in papers.items.values() for path in papers.outputs(item)]
         claims = [f"{self._paths.claims_table}.{ending}" for ending in ("csv", "md", "tex")]
-        return self._graph.results(*files, *claims)
+        return self._graph.results(*files, *claims) + self.scores()
+
+    def scores(self) -> list[str]:
+        """The pages of what other programs made."""
+        variants = {cell.variant for cell in matrix.select_imported(self._graph.cells)}
+        pages = [
+            f"{self._paths.score}.{ending}".format(variant=name)
+            for name in sorted(variants)
+            for ending in ("md", "png")
+        ]
+        return self._graph.results(*pages) if LEADERBOARD in self._graph.papers.items else []
 
     def paper(self, name: str) -> list[str]:
         """The tables and figures of one paper. Those of `attackers` come with the files of all attacks."""

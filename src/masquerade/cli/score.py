@@ -1,0 +1,252 @@
+"""The commands ``masquerade export-faces`` and ``masquerade score``."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from masquerade.cli import common
+from masquerade.cli.common import Root, Scale, read_options
+from masquerade.core import files
+from masquerade.core.errors import MasqueradeError, ParameterError
+from masquerade.params import paths
+from masquerade.params.blocks import IMPORTED
+from masquerade.params.paths import Paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from masquerade.core.images import FaceArchive
+    from masquerade.params.parameters import Parameters
+    from masquerade.pipeline.exchange import Results
+
+Dataset = Annotated[
+    str,
+    typer.Option(
+        "--dataset",
+        help="The dataset: a key of `datasets:` in params.yaml. Default: the one that methods learn from, whose people "
+        "also serve the attackers.",
+    ),
+]
+
+
+def export_faces(
+    to: Annotated[Path, typer.Option("--to", help="The folder into which the faces are written. It must be empty.")],
+    dataset: Dataset = "",
+    scale: Scale = None,
+    root: Root = Path(),
+) -> None:
+    """Write the faces that another program is to anonymize, with their ids, splits, checksum and instructions."""
+    from masquerade.params import loading
+    from masquerade.pipeline import exchange
+    from masquerade.pipeline.photographs import batches
+
+    parameters = loading.load(root, scale)
+    dataset = dataset or parameters.matrix.train_on
+    archive = _open_faces(parameters, root, dataset)
+    rows = exchange.select_exported(archive, parameters, dataset)
+    batches.check_output(to, root / paths.DATA, overwrite=False)
+    exchange.export(archive, rows, to, parameters.scale, dataset)
+    typer.echo(f"{to}: {len(rows)} faces. {exchange.README} there says what your program must do with them.")
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """The options of `score`."""
+
+    name: Annotated[str, typer.Argument(help="A name for your method in all paths: a-z, 0-9 and _.")]
+    results: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The folder with the images of your program, under the names of the exported faces. It is left out "
+            "with --call or --run.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None
+    call: Annotated[
+        str,
+        typer.Option(
+            help="A Python function in place of the folder, `package.module:function`: it gets images, uint8 "
+            "(N, height, width, 3), and a seed, and returns as many images; None in place of one that it refuses."
+        ),
+    ] = ""
+    run: Annotated[
+        str,
+        typer.Option(
+            help="A command for each image in place of the folder, such as 'my_program {input} {output}'. Where it "
+            "fails, it refuses the face."
+        ),
+    ] = ""
+    dataset: Dataset = ""
+    recovered: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder with what your program recovered from its own images, under the same names.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None
+    title: Annotated[str, typer.Option(help="The name of the method in tables. Default: its name.")] = ""
+    source: Annotated[str, typer.Option(help="The paper, and the program with its version.")] = ""
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Allow missing images, whose faces then count as refused.")
+    ] = False
+    suffix: Annotated[
+        str, typer.Option(help="What the program added to each file name after the id, such as `_anonymized`.")
+    ] = ""
+    near: Annotated[
+        float,
+        typer.Option(
+            help="Refuse an image as an unchanged original if their mean absolute difference is at most this many gray "
+            "levels of 255."
+        ),
+    ] = 6.0
+    seed: Annotated[int, typer.Option(help="The seed that the function of --call gets.")] = 0
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the images that were scored under the name.")] = (
+        False
+    )
+    cores: Annotated[str, typer.Option(help="The processors that the build may use, or `all`.")] = "all"
+    profile: Annotated[str, typer.Option(help="A profile of Snakemake, such as `slurm`.")] = ""
+    scale: Scale = None
+    root: Root = Path()
+
+
+@read_options
+def score(given: ScoreOptions) -> None:
+    """Score the images of another program: measure and attack them like every method, and rank them among all."""
+    from masquerade.params import loading, matrix
+    from masquerade.pipeline import exchange
+
+    parameters = loading.load(given.root, given.scale)
+    dataset = given.dataset or parameters.matrix.train_on
+    _check_options(given, parameters, dataset)
+    archive = _open_faces(parameters, given.root, dataset)
+    rows = exchange.select_exported(archive, parameters, dataset)
+    file = exchange.find_images(parameters.scale, dataset, given.name)
+    with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
+        results = _make_results(given, archive, rows, Path(place, "results"))
+        stored = Path(place, "images.zip")
+        count = exchange.collect(results, archive, rows, stored)
+        (given.root / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(stored, given.root / file)
+    earlier = matrix.list_imported(parameters).get(given.name)
+    overlay = exchange.register(given.root, parameters.scale, given.name, {
+        "title": given.title or (earlier.title if earlier else given.name),
+        "source": given.source or (earlier.source if earlier else "its paper and program were not stated"),
+        "near": given.near,
+        "recovers": given.recovered is not None,
+        "images": {dataset: exchange.hash_images(given.root / file)},
+    })  # fmt: skip
+    typer.echo(f"{file}: images of {count} of {len(rows)} faces. {overlay} names them.")
+    if (given.root / ".dvc").is_dir():
+        add_to_dvc(given.root, file, pushed=dataset not in parameters.private)
+    _build(given, parameters.scale)
+    _print_standing(given, parameters.scale)
+
+
+def _check_options(given: ScoreOptions, parameters: "Parameters", dataset: str) -> None:
+    """Raises ParameterError for a wrong name, not exactly one source of images, or a name that is taken."""
+    from masquerade.params import matrix
+
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", given.name):
+        raise ParameterError(f"'{given.name}' is no name: use a-z, 0-9 and _, and begin with a letter.")
+    if sum(map(bool, (given.results, given.call, given.run))) != 1:
+        raise ParameterError("Give one of three: the folder with the images, --call, or --run.")
+    if parameters.rehearsal:
+        raise ParameterError(f"Scale {parameters.scale} is a rehearsal, which makes no numbers. Take another one.")
+    earlier = matrix.list_imported(parameters).get(given.name)
+    if earlier and dataset in earlier.images and not given.replace:
+        raise ParameterError(
+            f"Images of '{given.name}' were scored on {dataset} before. Give --replace to replace them, or another "
+            "name."
+        )
+
+
+def _make_results(given: ScoreOptions, archive: "FaceArchive", rows: "pd.DataFrame", folder: Path) -> "Results":
+    """The folder with the images: the one that was given, or a new one that the function or the command fills."""
+    from masquerade.pipeline import exchange
+
+    if given.call:
+        exchange.run_function(given.call, given.seed, archive, rows, folder)
+    elif given.run:
+        exchange.run_command(given.run, archive, rows, folder)
+    partial = given.partial or not given.results
+    return exchange.Results(given.results or folder, given.suffix, given.near, partial, given.recovered)
+
+
+def _build(given: ScoreOptions, scale: str) -> None:
+    """Run the pipeline up to the leaderboard and the page of the program. Raises MasqueradeError if it fails."""
+    from masquerade.params import blocks, overlays
+
+    pages = [f"{Paths(scale).score}.md".format(variant=given.name), f"{Paths(scale).leaderboard}.md"]
+    other = [] if overlays.read_yaml(given.root / blocks.PARAMS)["scale"] == scale else ["--config", f"scale={scale}"]
+    place = ["--profile", given.profile] if given.profile else ["--cores", given.cores]
+    command = ["snakemake", *pages, *place, "--quiet", "rules", *other]
+    if subprocess.run([sys.executable, "-m", *command], cwd=given.root, check=False).returncode:
+        raise MasqueradeError(
+            "The build failed; what it made is kept. Mend what the lines above say, and go on with "
+            f"`{' '.join(command)}`."
+        )
+
+
+def _print_standing(given: ScoreOptions, scale: str) -> None:
+    """Print the ranks of all methods, and where the page of this one is."""
+    folder = Paths(scale)
+    records = files.parse_csv((given.root / f"{folder.leaderboard}.csv").read_text(encoding="utf-8"))
+    titles = list(dict.fromkeys(record["column"] for record in records if record["direction"]))
+    table = Table("method", *titles, title=f"Ranks at scale {scale}")
+    for method in dict.fromkeys((record["method"], record["variant"], record["row"]) for record in records):
+        own = {record["column"]: record for record in records if (record["method"], record["variant"]) == method[:2]}
+        cells = [_show_rank(own[title]) for title in titles]
+        common.add_row(table, method[2], *cells, style="bold" if method[:2] == (IMPORTED, given.name) else "")
+    common.print_table(table)
+    typer.echo(
+        f"A rank a–b: at least a − 1 methods are better for certain. {given.root / folder.score}.md".format(
+            variant=given.name
+        )
+        + " shows the numbers, the attackers, and the faces with the smallest and the largest distance."
+    )
+
+
+def _show_rank(record: dict[str, str]) -> str:
+    if not record["rank_first"]:
+        return f"({float(record['measured']):.3g})" if record["measured"] else "–"
+    first, last = record["rank_first"], record["rank_last"]
+    return first if first == last else f"{first}–{last}"
+
+
+def _open_faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":
+    """The faces of a dataset. Raises ParameterError if they are not built."""
+    from masquerade.core.images import FaceArchive
+
+    if dataset not in parameters.datasets:
+        raise ParameterError(f"There is no dataset '{dataset}'. There are: {', '.join(parameters.datasets)}.")
+    path = root / Paths(parameters.scale).faces.format(dataset=dataset)
+    if not path.is_file():
+        raise ParameterError(
+            f"{path} is missing: the faces of {dataset} are not built. Run `snakemake --cores all {path}` first, or "
+            "`dvc pull` for a finished build."
+        )
+    return FaceArchive(path)
+
+
+def add_to_dvc(root: Path, file: Path, pushed: bool) -> None:
+    """Add the file to DVC. ``pushed``: whether `dvc push` uploads it. Raises MasqueradeError when DVC fails."""
+    from masquerade.params import overlays
+
+    command = [sys.executable, "-m", "dvc", "add", "--quiet", str(file)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise MasqueradeError(f"`dvc add {file}` failed: {done.stderr.strip()}")
+    entry = (root / file).with_name(f"{file.name}.dvc")
+    tree = overlays.read_yaml(entry)
+    tree["outs"][0]["push"] = pushed
+    files.write_text(entry, overlays.format_yaml(tree))

@@ -1,0 +1,178 @@
+"""Ranks the methods of a leaderboard in each column, and writes it as Markdown and CSV.
+
+The rank of a method is an interval, because differences have intervals: it begins after the methods that are better
+for certain, and ends before those that are worse for certain (Mogstad et al. 2024). Methods that cannot be told apart
+share a rank. Controls have none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from masquerade.core import files
+from masquerade.core.statistics import COVERED
+from masquerade.papers import documents, layout, measured
+from masquerade.papers.measured import Measured
+from masquerade.papers.tables import Entry, Line, TableResult
+from masquerade.params.blocks import IMPORTED
+
+SECONDS = "Seconds a face"
+EXPLAINED = (
+    "A rank a–b says that at least a − 1 methods are better for certain and that b − 1 can be. Two methods differ for "
+    "certain if the bootstrap interval of their difference, over the same people, excludes 0; the intervals of one "
+    "method's differences together cover 95 % (Bonferroni). Methods that cannot be told apart share a rank.",
+    "In a share where higher is better, a face that a method refuses, or in which an evaluator finds no face, counts "
+    "as a failure. Elsewhere it is missing, and the number of faces is shown.",
+    f"{SECONDS}: the time of the whole job, which loads its networks first, over its faces; on the machine that ran "
+    "it, beside other jobs. Compare rows of one build alone.",
+)
+Seconds = Mapping[tuple[str, str], float]
+"""(method, variant) -> seconds a face."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The best and the worst place that a method can have in a column, from 1."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.first}" if self.first == self.last else f"{self.first}–{self.last}"
+
+
+def read_seconds(cells: Iterable[Mapping[str, Any]], benchmarks: str) -> Seconds:
+    """The seconds a face of the first job of each method that ran on this machine, from Snakemake's benchmarks.
+
+    ``cells``: the metrics of the cells. ``benchmarks``: the path of the benchmark of a cell, with its wildcards. What
+    another program made has no time.
+    """
+    seconds: dict[tuple[str, str], float] = {}
+    for tree in cells:
+        cell = tree["cell"]
+        file, key = Path(benchmarks.format(**cell)), (cell["method"], cell["variant"])
+        if key in seconds or cell["method"] == IMPORTED or not file.is_file():
+            continue
+        head, values = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[:2])
+        seconds[key] = float(values[head.index("s")]) / max(tree["statement"]["faces"], 1)
+    return seconds
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """``result``: its rows in the order of the first column. ``ranks``: by line and column, None without a rank."""
+
+    result: TableResult
+    ranks: tuple[tuple[Rank | None, ...], ...]
+    seconds: Seconds
+
+
+def build(result: TableResult, seconds: Seconds) -> Leaderboard:
+    """The ranks of a table, and its rows in the order of their ranks and values in the first column."""
+    lines = [replace(line, entries=tuple(map(_count_failures, line.entries))) for line in result.lines]
+    columns = zip(*(line.entries for line in lines), strict=True)
+    ranks = list(zip(*(rank(lines, column) for column in columns), strict=True))
+
+    def place(number: int) -> tuple[bool, bool, int, float]:
+        entry, given = lines[number].entries[0], ranks[number][0]
+        value = entry.measured.value
+        worse = -1 if entry.column.direction == "higher" else 1
+        return lines[number].row.control, given is None, given.first if given else 0, worse * (value or 0.0)
+
+    order = sorted(range(len(lines)), key=place)
+    sorted_result = replace(result, lines=tuple(lines[number] for number in order))
+    return Leaderboard(sorted_result, tuple(ranks[number] for number in order), seconds)
+
+
+def _count_failures(entry: Entry) -> Entry:
+    """The entry; a share where higher is better becomes one of all faces."""
+    value = entry.measured
+    if entry.column.direction != "higher" or value.people is None or value.value is None or not value.over:
+        return entry
+    share = value.over / value.of
+    draws = None if value.draws is None else value.draws * share
+    return replace(entry, measured=replace(value, value=value.value * share, draws=draws, over=value.of))
+
+
+def rank(lines: Sequence[Line], column: Sequence[Entry]) -> list[Rank | None]:
+    """The rank of each entry of a column; None for a control and for a place without a number."""
+    ranked = [number for number, (line, entry) in enumerate(zip(lines, column, strict=True))
+              if not line.row.control and entry.measured.value is not None]  # fmt: skip
+    if column[0].column.direction == "none":
+        ranked = []
+    better = {number: [0, 0] for number in ranked}  # methods that are better, and worse, for certain
+    level = 1 - (1 - COVERED) / max(len(ranked) - 1, 1)
+    for number in ranked:
+        for other in ranked:
+            if number < other:
+                winner = _find_better(column[number].measured, column[other].measured, level)
+                if column[0].column.direction == "lower":
+                    winner = -winner
+                if winner:
+                    better[number][winner > 0] += 1
+                    better[other][winner < 0] += 1
+    return [Rank(better[number][0] + 1, len(ranked) - better[number][1]) if number in better else None
+            for number in range(len(column))]  # fmt: skip
+
+
+def _find_better(first: Measured, second: Measured, level: float) -> int:
+    """1 if the first number is larger for certain, -1 if the second one is, 0 if they cannot be told apart."""
+    _, interval = measured.combine((first, second), measured.DIFFERENCE, covered=level)
+    if interval is None or interval[0] <= 0 <= interval[1]:
+        return 0
+    return 1 if interval[0] > 0 else -1
+
+
+def csv(board: Leaderboard) -> str:
+    """The records of the table, each with its rank, and one with the seconds a face of each method."""
+    ranks = [given for line in board.ranks for given in line]
+    records = [
+        {**record, "rank_first": given.first if given else "", "rank_last": given.last if given else ""}
+        for record, given in zip(board.result.list_records(), ranks, strict=True)
+    ]
+    for line in board.result.lines:
+        seconds = board.seconds.get((line.row.method, line.row.variant))
+        about = {"row": line.row.title, "method": line.row.method, "variant": line.row.variant, "column": SECONDS}
+        records.append({**dict.fromkeys(records[0], ""), **about, "measured": "" if seconds is None else seconds})
+    return files.format_csv(list(records[0]), records)
+
+
+def markdown(board: Leaderboard) -> str:
+    """The page: the ranks of all columns, then a table of numbers for each group of columns, legend and notes."""
+    result, table = board.result, board.result.table
+    groups = layout.groups(table.columns)
+    parts = [
+        f"# {table.title}. {table.caption}",
+        f"*{table.source}*",
+        "\n".join(f"> {line}" for line in layout.preamble(result)),
+        "## Ranks",
+        documents.markdown_grid(*_list_ranks(board), left=1),
+    ]
+    for group, places in groups:
+        parts += [f"## {group}", documents.markdown_grid(*documents.cells(select_columns(result, places)), left=1)]
+    parts += [
+        "## What was measured",
+        documents.markdown_grid(layout.LEGEND, layout.legend(result), left=len(layout.LEGEND)),
+        "## Notes",
+        "\n".join(f"- {note}" for note in [*EXPLAINED, *layout.notes(result), *documents.reasons(result)]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _list_ranks(board: Leaderboard) -> documents.Grid:
+    result = board.result
+    head = ["Method", *(layout.title(result, column) for column in result.table.columns), SECONDS]
+    body = []
+    for line, ranks in zip(result.lines, board.ranks, strict=True):
+        seconds = board.seconds.get((line.row.method, line.row.variant))
+        places = [str(given) if given else layout.NONE for given in ranks]
+        body.append([layout.label(result, line.row), *places, layout.NONE if seconds is None else f"{seconds:.2g}"])
+    return head, body
+
+
+def select_columns(result: TableResult, places: Sequence[int]) -> TableResult:
+    """The table with some of its columns."""
+    table = result.table.model_copy(update={"columns": tuple(result.table.columns[place] for place in places)})
+    lines = (replace(line, entries=tuple(line.entries[place] for place in places)) for line in result.lines)
+    return replace(result, table=table, lines=tuple(lines))

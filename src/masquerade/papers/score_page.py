@@ -1,0 +1,156 @@
+"""The page of one program whose images were scored: where it stands among all methods, and its extreme faces."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from masquerade.core.images import FaceArchive
+from masquerade.papers import grids, layout
+from masquerade.papers.context import Context
+from masquerade.papers.documents import markdown_grid
+from masquerade.papers.leaderboard import Rank
+from masquerade.params import sharing
+from masquerade.params.blocks import IMPORTED
+
+SHOWN = 4
+"""Faces with the smallest distance, and faces with the largest."""
+JUDGE = "dlib_face"
+CONTROLS = ("original", "random_identity")
+Record = Mapping[str, str]
+"""A line of leaderboard.csv."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One column of the leaderboard, for one method: its record, the best one, and those of the controls."""
+
+    own: Record
+    ranked: int
+    best: Record
+    controls: Sequence[Record]
+
+    @property
+    def rank(self) -> str:
+        return f"{Rank(int(self.own['rank_first']), int(self.own['rank_last']))} of {self.ranked}"
+
+
+def find_standings(records: Sequence[Record], variant: str) -> list[Standing]:
+    """The columns in which a program has a number, from the records of a leaderboard."""
+    standings = []
+    for own in records:
+        if own["method"] != IMPORTED or own["variant"] != variant or not own["measured"]:
+            continue
+        column = [record for record in records if record["column"] == own["column"] and record["measured"]]
+        ranked = [record for record in column if record["rank_first"]]
+        if own["rank_first"]:
+            sign = 1 if own["direction"] == "lower" else -1
+            best = min(ranked, key=lambda record: sign * float(record["measured"]))
+            controls = [record for record in column if record["method"] in CONTROLS]
+            standings.append(Standing(own, len(ranked), best, controls))
+    return standings
+
+
+def explain_missing(records: Sequence[Record], variant: str) -> list[str]:
+    """What a program has no number for, one line for each reason."""
+    titles: dict[str, list[str]] = {}
+    for own in records:
+        if own["method"] == IMPORTED and own["variant"] == variant and own["reason"] and not own["measured"]:
+            titles.setdefault(own["reason"].rstrip("."), []).append(own["column"])
+    return [f"{', '.join(names)}: {reason}." for reason, names in titles.items()]
+
+
+def write(
+    records: Sequence[Record], variant: str, about: Mapping[str, str], refused: tuple[int, int], context: Context
+) -> str:
+    """The page as Markdown. ``about``: title and source of the program. ``refused``: faces without an image, of all."""
+    standings = find_standings(records, variant)
+    rows = [
+        [
+            standing.own["column"],
+            format_number(standing.own),
+            standing.rank,
+            f"{format_number(standing.best)} ({standing.best['row']})",
+            *(format_number(control) for control in standing.controls),
+        ]
+        for standing in standings
+    ]
+    controls = [control["row"] for control in standings[0].controls] if standings else []
+    missing = explain_missing(records, variant) or ["Nothing."]
+    parts = [
+        f"# Score of {about['title']}",
+        f"*{about['source']}*",
+        f"> Scale `{context.scale}`. {context.caution}".rstrip(),
+        f"{refused[1] - refused[0]} of {refused[1]} test faces have an image. A face without one counts as refused: it "
+        "is a failure in each share where higher is better.",
+        describe_attackers(records, variant),
+        "## Where it stands",
+        markdown_grid(["Column", "Here", "Rank", "Best", *controls], rows, left=1),
+        "A rank a–b says that at least a − 1 methods are better for certain. The numbers of all methods: "
+        "[leaderboard](../leaderboard.md).",
+        "## Faces",
+        f"![The faces with the smallest and the largest distance]({variant}.png)",
+        f"Left: the {SHOWN} faces whose image is nearest to the original by `{JUDGE}`, so look here for people who are "
+        f"still recognized. Right: the {SHOWN} farthest.",
+        "## What is missing",
+        "\n".join(f"- {line}" for line in missing),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def describe_attackers(records: Sequence[Record], variant: str) -> str:
+    """What the naive and the strongest attacker name, as one sentence; '' if no attacker was measured."""
+    own = {
+        record["part"]: record
+        for record in records
+        if record["method"] == IMPORTED and record["variant"] == variant and record["metric"] == "attack_rank1_rate"
+        and record["measured"]
+    }  # fmt: skip
+    if "strongest" not in own:
+        return ""
+    name, _, note = own["strongest"]["note"].partition(": ")
+    naive = f"; the naive one, who knows nothing of it, names {format_number(own['naive'])} %" if "naive" in own else ""
+    return (
+        f"The strongest attacker who knows the method (`{name}`, {note.split(',')[0]}) names the right person first "
+        f"for {format_number(own['strongest'])} %{naive}."
+    )
+
+
+def format_number(record: Record) -> str:
+    """The value of a record with its interval, in percent in a column of percent."""
+    unit, digits = (100.0, 1) if "(%)" in record["column"] else (1.0, 3)
+    text = f"{float(record['measured']) * unit:.{digits}f}"
+    if not record["low"]:
+        return text
+    return f"{text} [{float(record['low']) * unit:.{digits}f}, {float(record['high']) * unit:.{digits}f}]"
+
+
+def select_extremes(distances: grids.Distances) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The `SHOWN` draws with the smallest and with the largest distance, from the extreme ones on."""
+    measured = distances[distances["distance"].notna()].sort_values("distance", kind="stable")
+    return measured.head(SHOWN), measured.tail(SHOWN).iloc[::-1]
+
+
+def draw(
+    source: FaceArchive, derived: FaceArchive, distances: grids.Distances, private: bool, context: Context,
+    output: Path,
+) -> None:  # fmt: skip
+    """The faces of `select_extremes`: each original beside its image. ``private``: no image may be drawn."""
+    nearest, farthest = select_extremes(distances)
+    rows: list[list[np.ndarray | str]] = [[] for _ in range(max(len(nearest), len(farthest)))]
+    for extremes in (nearest, farthest):
+        for row, name in zip(rows, extremes["source_id"], strict=False):
+            for archive, column in ((source, "id"), (derived, "source_id")):
+                images = archive.load(rows=archive.index[archive.index[column] == name].head(1)).images
+                row.append(grids.NOT_SHOWN if private else images[0])
+    texts = [
+        f"{title}, from above: {', '.join(f'{value:.2f}' for value in extremes['distance'])}."
+        for title, extremes in (("Nearest", nearest), ("Farthest", farthest))
+    ]
+    notes = [f"Scale {context.scale}. Distance by {JUDGE}. {' '.join(texts)}"]
+    if private:
+        notes = [sharing.explain_withheld(derived.metadata["dataset"]), *notes]
+    grids.draw_tiles(["original", "nearest", "original", "farthest"], rows or [[layout.NONE] * 4], notes, [output],
+                     source.metadata["size"])  # fmt: skip
