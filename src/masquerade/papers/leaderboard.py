@@ -61,16 +61,24 @@ def read_seconds(cells: Iterable[Mapping[str, Any]], benchmarks: str) -> Seconds
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """``result``: its rows in the order of the first column. ``ranks``: by line and column, None without a rank."""
+    """``result``: its rows in the order of the first column. ``ranks``: by line and column, None without a rank.
+    ``left_out``: the methods of which nothing was measured.
+    """
 
     result: TableResult
     ranks: tuple[tuple[Rank | None, ...], ...]
     seconds: Seconds
+    left_out: tuple[str, ...] = ()
 
 
 def build(result: TableResult, seconds: Seconds) -> Leaderboard:
-    """The ranks of a table, and its rows in the order of their ranks and values in the first column."""
-    lines = [replace(line, entries=tuple(map(_count_failures, line.entries))) for line in result.lines]
+    """The ranks of a table, and its rows in the order of their ranks and values in the first column.
+
+    Rows of which nothing was measured are left out.
+    """
+    lines = [
+        replace(line, entries=tuple(map(_count_failures, line.entries))) for line in result.lines if not line.reason
+    ]
     columns = zip(*(line.entries for line in lines), strict=True)
     ranks = list(zip(*(rank(lines, column) for column in columns), strict=True))
 
@@ -82,7 +90,8 @@ def build(result: TableResult, seconds: Seconds) -> Leaderboard:
 
     order = sorted(range(len(lines)), key=place)
     sorted_result = replace(result, lines=tuple(lines[number] for number in order))
-    return Leaderboard(sorted_result, tuple(ranks[number] for number in order), seconds)
+    left_out = tuple(line.row.title for line in result.lines if line.reason)
+    return Leaderboard(sorted_result, tuple(ranks[number] for number in order), seconds, left_out)
 
 
 def _count_failures(entry: Entry) -> Entry:
@@ -142,6 +151,7 @@ def markdown(board: Leaderboard) -> str:
     """The page: the ranks of all columns, then a table of numbers for each group of columns, legend and notes."""
     result, table = board.result, board.result.table
     groups = layout.groups(table.columns)
+    left_out = [f"Left out: {', '.join(board.left_out)}; they were not run here."] if board.left_out else []
     parts = [
         f"# {table.title}. {table.caption}",
         f"*{table.source}*",
@@ -155,7 +165,7 @@ def markdown(board: Leaderboard) -> str:
         "## What was measured",
         documents.markdown_grid(layout.LEGEND, layout.legend(result), left=len(layout.LEGEND)),
         "## Notes",
-        "\n".join(f"- {note}" for note in [*EXPLAINED, *layout.notes(result), *documents.reasons(result)]),
+        "\n".join(f"- {note}" for note in [*EXPLAINED, *left_out, *layout.notes(result), *documents.reasons(result)]),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -30,7 +30,8 @@ class Standing:
     own: Record
     ranked: int
     best: Record
-    controls: Sequence[Record]
+    controls: Mapping[str, Record]
+    """By the title of their row."""
 
     @property
     def rank(self) -> str:
@@ -48,7 +49,7 @@ def find_standings(records: Sequence[Record], variant: str) -> list[Standing]:
         if own["rank_first"]:
             sign = 1 if own["direction"] == "lower" else -1
             best = min(ranked, key=lambda record: sign * float(record["measured"]))
-            controls = [record for record in column if record["method"] in CONTROLS]
+            controls = {record["row"]: record for record in column if record["method"] in CONTROLS}
             standings.append(Standing(own, len(ranked), best, controls))
     return standings
 
@@ -67,17 +68,18 @@ def write(
 ) -> str:
     """The page as Markdown. ``about``: title and source of the program. ``refused``: faces without an image, of all."""
     standings = find_standings(records, variant)
+    controls = list(dict.fromkeys(title for standing in standings for title in standing.controls))
     rows = [
         [
             standing.own["column"],
             format_number(standing.own),
             standing.rank,
             f"{format_number(standing.best)} ({standing.best['row']})",
-            *(format_number(control) for control in standing.controls),
+            *(format_number(standing.controls[title]) if title in standing.controls else layout.NONE
+              for title in controls),
         ]
         for standing in standings
-    ]
-    controls = [control["row"] for control in standings[0].controls] if standings else []
+    ]  # fmt: skip
     missing = explain_missing(records, variant) or ["Nothing."]
     parts = [
         f"# Score of {about['title']}",
