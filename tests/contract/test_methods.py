@@ -15,7 +15,7 @@ from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.networks import deterministic, inputs
 from masquerade.pipeline import anonymization
 
-METHODS = discovery.list_names("methods")
+METHODS = discovery.list_programs()
 SEED = 5
 RECOVERED_BY_KEY = [
     name for name in METHODS if (able := discovery.load("methods", name).capabilities).keys and able.invertible

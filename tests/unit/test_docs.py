@@ -93,7 +93,7 @@ def test_every_row_of_a_table_is_below_its_head(page):
 def test_the_key_of_every_method_is_on_a_page_of_the_methods():
     pages = [text(ROOT / "docs" / page) for _, page in index_entries("Methods")]
     code = " ".join(part for page in pages for part in re.findall(r"```.*?```|`[^`\n]+`", page, flags=re.DOTALL))
-    assert [name for name in discovery.list_names("methods") if not re.search(rf"\b{name}\b", code)] == []
+    assert [name for name in discovery.list_programs() if not re.search(rf"\b{name}\b", code)] == []
 
 
 @pytest.mark.parametrize("paper", FIVE_PAPERS)

@@ -77,7 +77,7 @@ def test_photographs_import_no_package_of_the_pipeline():
     hidden = {module for module, owners in packages_distributions().items()
               if {canonicalize_name(owner) for owner in owners} <= extra}  # fmt: skip
     assert {"mlflow", "snakemake", "dvc", "submitit"} - hidden == {"mlflow"}  # of three packages
-    methods = [discovery.find_module("methods", name) for name in discovery.list_names("methods")]
+    methods = [discovery.find_module("methods", name) for name in discovery.list_programs()]
     program = f"""
 import importlib, sys
 from importlib.machinery import PathFinder

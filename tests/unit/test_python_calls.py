@@ -89,7 +89,7 @@ class TestImport:
 
     def test_methods_lists_names_papers_and_capabilities(self):
         listed = {method.name: method for method in masquerade.methods()}
-        assert list(listed) == discovery.list_names("methods")
+        assert list(listed) == discovery.list_programs()
         assert listed["riddle"].capabilities.invertible
         assert "Li" in listed["riddle"].paper
 

@@ -1,18 +1,20 @@
 """What comes from outside: files of weights, a published dataset, another program's images, a method of one file."""
 
+import csv
 import hashlib
 import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from masquerade.pipeline.imported import pictures
-from PIL import Image
+from PIL import Image, ImageFilter
 
 import published
+from masquerade.core import fingerprints
 from repository import Repository
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -115,67 +117,86 @@ def test_a_placed_dataset_is_rebuilt_only_when_its_files_change_and_its_faces_le
     assert "assets/celeba_hq holds no CelebA-HQ-img" in repository.snakemake(ARCHIVE, fails=True)
 
 
-SOURCE = "Hukkelås et al. 2019, program 1.0"
-TITLE = "DeepPrivacy, official program"
+PROGRAMS = "scales/imported/tiny.yaml"
+PROGRAM = """
+import sys
+import numpy as np
+from PIL import Image, ImageFilter
+
+def blur(images, seed):
+    return [np.asarray(Image.fromarray(image).filter(ImageFilter.GaussianBlur(4))) for image in images]
+
+def draw_noise(images, seed):
+    return np.random.default_rng(seed).integers(0, 256, images.shape, dtype=np.uint8)
+
+if __name__ == "__main__":  # a copy with a little noise, which hides nobody
+    original = np.asarray(Image.open(sys.argv[1])).astype(int)
+    noise = np.random.default_rng(0).normal(0, 12, original.shape)
+    Image.fromarray((original + noise).clip(0, 255).astype(np.uint8)).save(sys.argv[2])
+"""
 
 
-def test_imported_pictures_fill_the_rows_of_their_method_and_are_shared_by_dvc(built, tmp_path):
-    faces, program_output = tmp_path / "faces", tmp_path / "theirs"
-    built.run("masquerade", "export-faces", str(faces), "--dataset", "synthetic_hq")
-    program_output.mkdir()
-    originals = sorted(faces.iterdir())
-    for path in originals[1:]:  # the program detected no face in the first
-        Image.fromarray(255 - np.asarray(Image.open(path))).save(program_output / path.name)
-    command = (
-        "masquerade",
-        "import-method",
-        str(program_output),
-        "--name",
-        "deepprivacy_official",
-        "--title",
-        TITLE,
-        "--dataset",
-        "synthetic_hq",
-    )
-    assert f"- {originals[0].stem}: no image" in built.run(*command, "--source", SOURCE, fails=True)
-    built.run(*command, "--source", SOURCE, "--partial")
-    expected = {f"{step}-synthetic_hq-deepprivacy_official-default-0" for step in ("imported", "measure", "evaluate")}
-    out_of_date = built.out_of_date()
-    assert {
-        job for job in out_of_date if job.split("-")[0] not in {"table", "grid", "claims_table", "scores", "report"}
-    } == expected
-    assert "table-falco-table1" in out_of_date
-    other_tables = {"table-lreorg-table6", "table-cao21-table4", "table-ifadit-recovery"}  # other methods, recoveries
-    assert not other_tables & out_of_date
+def test_programs_are_scored_by_folder_function_and_command_and_found_where_they_belong(built, tmp_path):
+    faces, results = tmp_path / "faces", tmp_path / "results"
+    (built.path / "program.py").write_text(PROGRAM)
+    built.run("masquerade", "export-faces", "--to", str(faces))
+    assert "masquerade score NAME RESULTS" in (faces / "README.txt").read_text()
+    parts = json.loads((faces / "faces.json").read_text())["ids"]
+    assert all(parts[part] for part in ("test", "attackers", "methods"))
+    results.mkdir()
+    command = ("masquerade", "score", "blur", str(results), "--title", "Their blur", "--source", "They 2020")
+    for path in faces.glob("*.png"):
+        shutil.copy(path, results)
+    assert "an original, unchanged" in built.run(*command, fails=True)
+    for path in results.iterdir():
+        Image.open(path).filter(ImageFilter.GaussianBlur(4)).save(path)
+    (results / f"{parts['test'][0]}.png").unlink()  # the program found no face in it
+    assert f"- {parts['test'][0]}: no image" in built.run(*command, fails=True)
+    assert not (built.path / "imported").exists()
+    built.run(*command, "--partial")
+    built.run("masquerade", "score", "noise", "--call", "program:draw_noise")
+    copying = f"{sys.executable} program.py {{input}} {{output}}"
+    printed = built.run("masquerade", "score", "copies", "--run", copying, "--near", "0")
+    assert re.search(r"copies\W+\d", printed)
+    assert "Give --replace" in built.run(*command, "--partial", fails=True)
 
-    built.edit_params(lambda tree: tree.update(papers=["falco"]))  # one table to build
+    with (built.path / "results/tiny/leaderboard.csv").open(encoding="utf-8") as file:
+        records = [record for record in csv.DictReader(file) if record["method"] == "imported"]
+    numbers = {(record["variant"], record["column"]): record for record in records if record["measured"]}
+
+    def find_worst(column: str, largest: bool) -> str:
+        values = {name: float(numbers[name, column]["measured"]) for name in ("blur", "noise", "copies")}
+        return (max if largest else min)(values, key=values.__getitem__)
+
+    assert find_worst("Naive attacker (%)", largest=True) == "copies"
+    assert find_worst("KID", largest=True) == find_worst("LPIPS", largest=True) == "noise"
+    page = (built.path / "results/tiny/scores/blur.md").read_text()
+    assert "# Score of Their blur" in page
+    assert f"{len(parts['test']) - 1} of {len(parts['test'])} test faces have an image" in page
+    assert (built.path / "results/tiny/scores/blur.png").is_file()
+    shown = built.run("masquerade", "lineage", "show", "attackers/leaderboard:imported/noise:KID")
+    assert "imported/tiny/synthetic_hq/noise.zip" in shown
+
+    for name in ("noise", "copies"):  # the table of one program is enough
+        built.edit_params(lambda tree, name=name: tree["methods"]["imported"]["variants"].pop(name), PROGRAMS)
+    built.edit_params(lambda tree: tree.update(papers=["falco"]))
     for path in (built.path / "reference/falco").iterdir():
         if path.stem != "table1":
             path.unlink()
     assert "jobs recorded" in built.snakemake("all")
-    stored = built.path / "imported/tiny/synthetic_hq/deepprivacy_official/default.zip"
-    place = "synthetic_hq/deepprivacy_official/default/0.json"
-    cell = json.loads((built.path / "results/tiny/metrics" / place).read_text())
-    assert cell["statement"]["imported"] == f"sha256:{pictures.sha256(stored)}"
-    assert (cell["statement"]["faces"], cell["statement"]["refused"]) == (len(originals), 1)
+    stored = built.path / "imported/tiny/synthetic_hq/blur.zip"
     table = (built.path / "results/tiny/tables/falco/table1.md").read_text()
-    assert "deepprivacy is not built yet" not in table
-    assert f"imported = sha256:{pictures.sha256(stored)}, program = {SOURCE}" in table
-    row = next(line for line in table.splitlines() if line.startswith(f"| {TITLE}"))
-    assert row.count(f"({len(originals) - 1}/{len(originals)})") >= 4  # over the faces that were not refused
-
+    assert f"imported = sha256:{fingerprints.sha256(stored)}, program = They 2020" in table
     built.commit("imported")
     built.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     built.commit("remote")
     built.run("dvc", "push")
     clone = built.clone(tmp_path / "clone")
     assert "Nothing to be done" in clone.snakemake("all")
-    assert "up to date" in clone.run("dvc", "status")
-
     whole = stored.read_bytes()
     stored.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
     output = built.snakemake("all", fails=True)
-    assert "params.yaml names" in output
+    assert "which the parameters do not name" in output
     assert "`dvc pull`" in output
 
 

@@ -24,7 +24,7 @@ os.environ.update(
 
 from masquerade.core.errors import MasqueradeError
 from masquerade.lineage import local_records, snakemake_internals, versioning
-from masquerade.params.blocks import IMPORTED
+from masquerade.core.discovery import IMPORTED
 from masquerade.params.paths import CELL, index, with_index
 from masquerade.params.slices import list_protocol_keys
 from masquerade.pipeline import checks, fork_server, submission

@@ -11,12 +11,12 @@ arguments = program.parse_arguments(
 
 def work(run) -> None:
     from masquerade.core import files
+    from masquerade.core.discovery import IMPORTED
     from masquerade.core.images import FaceArchive
     from masquerade.methods.imported import ImportedImages
     from masquerade.papers import grids, score_page
     from masquerade.papers.context import Context
     from masquerade.params import sharing
-    from masquerade.params.blocks import IMPORTED
     from masquerade.params.matrix import Cell
 
     context, variant = Context.of(arguments.params), arguments.variant

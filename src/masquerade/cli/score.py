@@ -15,9 +15,9 @@ from rich.table import Table
 from masquerade.cli import common
 from masquerade.cli.common import Root, Scale, read_options
 from masquerade.core import files
+from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.params import paths
-from masquerade.params.blocks import IMPORTED
 from masquerade.params.paths import Paths
 
 if TYPE_CHECKING:

@@ -26,6 +26,9 @@ CONTENTS = {
 }
 """Room -> what it holds. In a folder ``<room>/<name>/`` the module of that name defines the class."""
 
+IMPORTED = "imported"
+"""The method that runs nothing. Its variants are what other programs made, and params.yaml has no block of it."""
+
 
 def list_names(room: str) -> list[str]:
     """The public names of ``masquerade.<room>``, sorted: of its files and its folders. No module is imported.
@@ -34,6 +37,11 @@ def list_names(room: str) -> list[str]:
     its own room imports. A process lists a room once.
     """
     return list(_files_by_name(PACKAGE / room, f"{CONTENTS[room]}.py"))
+
+
+def list_programs() -> list[str]:
+    """The methods that compute their images: all but `IMPORTED`."""
+    return [name for name in list_names("methods") if name != IMPORTED]
 
 
 @cache

@@ -328,8 +328,8 @@ class ListedMethod:
 
 
 def list_methods() -> list[ListedMethod]:
-    """All methods, by name. Controls are among them (``capabilities.control``)."""
-    classes = {name: discovery.load("methods", name) for name in discovery.list_names("methods")}
+    """All methods that compute images, by name. Controls are among them (``capabilities.control``)."""
+    classes = {name: discovery.load("methods", name) for name in discovery.list_programs()}
     return [ListedMethod(name, cls.title, cls.paper, cls.capabilities) for name, cls in classes.items()]
 
 

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 from masquerade.core import discovery
+from masquerade.core.discovery import IMPORTED
 from masquerade.papers.declarations import Row, Table
 from masquerade.papers.figure_declarations import Grid, MethodVariant, Reference, Tradeoff
-from masquerade.params.blocks import IMPORTED
 
 STAND_IN, EVASION = "latent stand-in", " (evasion)"
 POISONING_METRICS = ("poisoning_protection_rate",)

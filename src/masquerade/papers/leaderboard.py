@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from masquerade.core import files
+from masquerade.core.discovery import IMPORTED
 from masquerade.core.statistics import COVERED
 from masquerade.papers import documents, layout, measured
 from masquerade.papers.measured import Measured
 from masquerade.papers.tables import Entry, Line, TableResult
-from masquerade.params.blocks import IMPORTED
 
 SECONDS = "Seconds a face"
 EXPLAINED = (

@@ -14,12 +14,13 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ReferenceFileError, suggest_nearest
 from masquerade.methods.imported import ImportedImages
 from masquerade.papers import cautions
 from masquerade.papers.declarations import Declared, KnownNumber, Measure, Named, Need, Row, Table
 from masquerade.papers.figure_declarations import KINDS, Curves, Grid, MethodVariant, Reference, Tradeoff
-from masquerade.params.blocks import IMPORTED, StandIns
+from masquerade.params.blocks import StandIns
 
 FOLDER = Path("reference")
 COSTS = FOLDER / "costs.yaml"

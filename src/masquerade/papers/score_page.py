@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from masquerade.core.discovery import IMPORTED
 from masquerade.core.images import FaceArchive
 from masquerade.papers import grids, layout
 from masquerade.papers.context import Context
 from masquerade.papers.documents import markdown_grid
 from masquerade.papers.leaderboard import Rank
 from masquerade.params import sharing
-from masquerade.params.blocks import IMPORTED
 
 SHOWN = 4
 """Faces with the smallest distance, and faces with the largest."""

@@ -17,8 +17,6 @@ from masquerade.params.protocols import (
 )
 
 PARAMS, SCALES = "params.yaml", "scales"
-IMPORTED = "imported"
-"""The method whose variants are what other programs made. The datasets of a variant are those of its images."""
 
 
 class ImageSettings(Settings):

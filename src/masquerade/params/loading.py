@@ -16,8 +16,9 @@ from pydantic import BaseModel, ValidationError
 
 from masquerade import assets
 from masquerade.core import discovery
+from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ParameterError, suggest_nearest
-from masquerade.params.blocks import IMPORTED, PARAMS, SCALES
+from masquerade.params.blocks import PARAMS, SCALES
 from masquerade.params.model import build_model
 from masquerade.params.overlays import MISSING, find_value, overlay, read_yaml
 from masquerade.params.parameters import Parameters, build_training_params

@@ -14,8 +14,8 @@ from pathlib import PurePath
 from typing import Any
 
 from masquerade.core import discovery
+from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ParameterError
-from masquerade.params.blocks import IMPORTED
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import CELL, Paths
 

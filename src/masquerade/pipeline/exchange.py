@@ -21,6 +21,7 @@ import pandas as pd
 from PIL import Image
 
 from masquerade.core import fingerprints
+from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ArchiveError, PictureError
 from masquerade.core.images import OK, TEST, FaceArchive, to_uint8
 from masquerade.faces.photographs import decoding
@@ -28,7 +29,7 @@ from masquerade.faces.photographs.names import files
 from masquerade.methods.imported.method import store
 from masquerade.methods.imported.originals import Originals
 from masquerade.params import overlays
-from masquerade.params.blocks import IMPORTED, SCALES
+from masquerade.params.blocks import SCALES
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.pipeline import anonymization, informed

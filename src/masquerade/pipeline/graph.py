@@ -12,12 +12,12 @@ from typing import Any
 
 from masquerade import assets
 from masquerade.core import discovery, rehearsal, seeding
+from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ParameterError
 from masquerade.papers import claims, reference
 from masquerade.papers.declarations import Need
 from masquerade.papers.figure_declarations import Reference
 from masquerade.params import loading, matrix, sharing
-from masquerade.params.blocks import IMPORTED
 from masquerade.params.matrix import Cell, Setting
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import CELL, Paths, with_index

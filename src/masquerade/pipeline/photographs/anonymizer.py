@@ -321,7 +321,7 @@ def load(
     options, method = options or LoadOptions(), str(method)
     folder = repository.find_repository(files.expand_home(str(root)) if root else None)
     folder = folder.absolute()  # it stays when the program changes its folder
-    if method not in (names := discovery.list_names("methods")):
+    if method not in (names := discovery.list_programs()):
         raise ParameterError(f"There is no '{method}' in methods/. {suggest_nearest(method, names)}")
     parameters, sentence = method_files.choose_scale(folder, method, variant, scale)
     options.say(sentence)

@@ -111,7 +111,7 @@ def replace_keywords(
     Raises ParameterError for a method that cannot select attributes, and for a contradiction.
     """
     if not cls.capabilities.attribute_selective:
-        methods = {method: discovery.load("methods", method) for method in discovery.list_names("methods")}
+        methods = {method: discovery.load("methods", method) for method in discovery.list_programs()}
         selective = [method for method, cls in methods.items() if cls.capabilities.attribute_selective]
         raise ParameterError(f"'{name}' does not let you choose what it hides. These do: {', '.join(selective)}.")
     to_hide = [keyword for keyword in knobs.hide if keyword not in keep] if hide is None else hide
