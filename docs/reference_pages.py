@@ -67,7 +67,7 @@ def format_configuration(root: Path) -> str:
     for name, node in schema["properties"].items():
         values = {scale: [tree[name]] for scale, tree in trees.items()}
         block = schema["$defs"].get(_find_block(node))
-        if not block or name == "imported":
+        if not block:
             general += _list_parameters(schema, node, name, values, listed)
         elif name in model.ROOMS:
             parts += [f"## `{name}`", *_format_room(schema, block, name, values, listed)]

@@ -5,13 +5,12 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter
 
 import published
 from masquerade.core import fingerprints
@@ -118,75 +117,62 @@ def test_a_placed_dataset_is_rebuilt_only_when_its_files_change_and_its_faces_le
 
 
 PROGRAMS = "scales/imported/tiny.yaml"
-PROGRAM = """
-import sys
-import numpy as np
-from PIL import Image, ImageFilter
-
-def blur(images, seed):
-    return [np.asarray(Image.fromarray(image).filter(ImageFilter.GaussianBlur(4))) for image in images]
-
-def draw_noise(images, seed):
-    return np.random.default_rng(seed).integers(0, 256, images.shape, dtype=np.uint8)
-
-if __name__ == "__main__":  # a copy with a little noise, which hides nobody
-    original = np.asarray(Image.open(sys.argv[1])).astype(int)
-    noise = np.random.default_rng(0).normal(0, 12, original.shape)
-    Image.fromarray((original + noise).clip(0, 255).astype(np.uint8)).save(sys.argv[2])
-"""
 
 
-def test_programs_are_scored_by_folder_function_and_command_and_found_where_they_belong(built, tmp_path):
-    faces, results = tmp_path / "faces", tmp_path / "results"
-    (built.path / "program.py").write_text(PROGRAM)
-    built.run("masquerade", "export-faces", "--to", str(faces))
-    assert "masquerade score NAME RESULTS" in (faces / "README.txt").read_text()
-    parts = json.loads((faces / "faces.json").read_text())["ids"]
+def run_example(built: Repository) -> list[str]:
+    """Run examples/score.md as it stands. Returns what each command printed."""
+    page = (built.path / "examples/score.md").read_text(encoding="utf-8")
+    [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (built.path / "my_program.py").write_text(program)
+    lines = [line for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    return [built.run(*shlex.split(line)) for line in lines]
+
+
+def test_the_example_scores_three_programs_and_finds_each_where_it_belongs(built, tmp_path):
+    command = ("masquerade", "score", "my_blur", "made")
+    *_, printed = run_example(built)
+    assert re.search(r"my_copy\W+\d", printed)
+    parts = json.loads((built.path / "faces/faces.json").read_text())["ids"]
     assert all(parts[part] for part in ("test", "attackers", "methods"))
-    results.mkdir()
-    command = ("masquerade", "score", "blur", str(results), "--title", "Their blur", "--source", "They 2020")
-    for path in faces.glob("*.png"):
-        shutil.copy(path, results)
-    assert "an original, unchanged" in built.run(*command, fails=True)
-    for path in results.iterdir():
-        Image.open(path).filter(ImageFilter.GaussianBlur(4)).save(path)
-    (results / f"{parts['test'][0]}.png").unlink()  # the program found no face in it
-    assert f"- {parts['test'][0]}: no image" in built.run(*command, fails=True)
-    assert not (built.path / "imported").exists()
-    built.run(*command, "--partial")
-    built.run("masquerade", "score", "noise", "--call", "program:draw_noise")
-    copying = f"{sys.executable} program.py {{input}} {{output}}"
-    printed = built.run("masquerade", "score", "copies", "--run", copying, "--near", "0")
-    assert re.search(r"copies\W+\d", printed)
-    assert "Give --replace" in built.run(*command, "--partial", fails=True)
 
     with (built.path / "results/tiny/leaderboard.csv").open(encoding="utf-8") as file:
         records = [record for record in csv.DictReader(file) if record["method"] == "imported"]
     numbers = {(record["variant"], record["column"]): record for record in records if record["measured"]}
 
-    def find_worst(column: str, largest: bool) -> str:
-        values = {name: float(numbers[name, column]["measured"]) for name in ("blur", "noise", "copies")}
-        return (max if largest else min)(values, key=values.__getitem__)
+    def find_largest(column: str) -> str:
+        return max(("my_blur", "my_noise", "my_copy"), key=lambda name: float(numbers[name, column]["measured"]))
 
-    assert find_worst("Naive attacker (%)", largest=True) == "copies"
-    assert find_worst("KID", largest=True) == find_worst("LPIPS", largest=True) == "noise"
-    page = (built.path / "results/tiny/scores/blur.md").read_text()
-    assert "# Score of Their blur" in page
-    assert f"{len(parts['test']) - 1} of {len(parts['test'])} test faces have an image" in page
-    assert (built.path / "results/tiny/scores/blur.png").is_file()
-    shown = built.run("masquerade", "lineage", "show", "attackers/leaderboard:imported/noise:KID")
-    assert "imported/tiny/synthetic_hq/noise.zip" in shown
+    assert find_largest("Naive attacker (%)") == "my_copy"
+    assert find_largest("KID") == find_largest("LPIPS") == "my_noise"
+    page = (built.path / "results/tiny/scores/my_blur.md").read_text()
+    assert "# Score of My blur" in page
+    assert f"{len(parts['test'])} of {len(parts['test'])} test faces have an image" in page
+    assert (built.path / "results/tiny/scores/my_blur.png").is_file()
+    shown = built.run("masquerade", "lineage", "show", "attackers/leaderboard:imported/my_noise:KID")
+    assert "imported/tiny/synthetic_hq/my_noise.zip" in shown
 
-    for name in ("noise", "copies"):  # the table of one program is enough
+    assert "Give --replace" in built.run(*command, fails=True)
+    refused = f"{parts['test'][0]}.png"
+    shutil.copy(built.path / "faces" / refused, built.path / "made" / refused)
+    assert "an original, unchanged" in built.run(*command, "--replace", fails=True)
+    (built.path / "made" / refused).unlink()  # the program found no face in it
+    assert f"- {parts['test'][0]}: no image" in built.run(*command, "--replace", fails=True)
+    built.run(*command, "--replace", "--partial")
+    assert (
+        f"{len(parts['test']) - 1} of {len(parts['test'])} test"
+        in (built.path / "results/tiny/scores/my_blur.md").read_text()
+    )
+
+    for name in ("my_noise", "my_copy"):  # the table of one program is enough
         built.edit_params(lambda tree, name=name: tree["methods"]["imported"]["variants"].pop(name), PROGRAMS)
     built.edit_params(lambda tree: tree.update(papers=["falco"]))
     for path in (built.path / "reference/falco").iterdir():
         if path.stem != "table1":
             path.unlink()
     assert "jobs recorded" in built.snakemake("all")
-    stored = built.path / "imported/tiny/synthetic_hq/blur.zip"
+    stored = built.path / "imported/tiny/synthetic_hq/my_blur.zip"
     table = (built.path / "results/tiny/tables/falco/table1.md").read_text()
-    assert f"imported = sha256:{fingerprints.sha256(stored)}, program = They 2020" in table
+    assert f"imported = sha256:{fingerprints.sha256(stored)}, program = this page" in table
     built.commit("imported")
     built.run("dvc", "remote", "add", "--default", "lab", str(tmp_path / "remote"))
     built.commit("remote")
