@@ -1,4 +1,4 @@
-"""Accuracy of the evaluators of pose, gaze and expression on rendered faces, whose answers are known. Writes evaluators.md.
+"""Accuracy of the evaluators of pose, gaze and expression on rendered faces, which are known. Writes evaluators.md.
 
 The people are those of the validation split of `synthetic_hq`; nothing of these evaluators is tuned.
 """

@@ -17,6 +17,7 @@ import torch
 import yaml
 from torch import Tensor
 
+import graph_models
 from masquerade.networks import torchvision_internals
 
 Shapes = dict[str, tuple[int, ...]]
@@ -32,6 +33,8 @@ def write(role: str, path: Path, seed: int = 0) -> Path:
         torch.jit.save(program({name: value.half() for name, value in content(role, seed).items()}), path)
     elif role == "faceplugin":  # published as an ONNX file
         path.write_bytes((Path(__file__).parent / "layouts/faceplugin.onnx").read_bytes())
+    elif role in ("human", "human_models"):  # published as npm packages
+        graph_models.write_official(role, path)
     elif role == "faceres":  # published as the numbers of its tensors, one after the other
         path.write_bytes(b"".join(value.numpy().tobytes() for value in content(role, seed).values()))
     else:

@@ -122,6 +122,22 @@ def test_seconds_are_those_of_the_first_job_and_none_of_images_of_another_progra
     assert leaderboard.read_seconds(cells, f"{tmp_path}/{{method}}.tsv") == {}, "no job ran on this machine"
 
 
+def test_a_sentence_says_whether_the_order_by_the_composite_survives_the_strongest_attacker():
+    values = {"a": (0.9, 0.2), "b": (0.8, 0.7), "c": (0.7, 0.6), "d": (0.6, 0.5)}  # a falls to the end: tau is 0
+    columns = [column("higher", metric="hifd", part=part) for part in ("balanced", "balanced.attacked")]
+    rows = [Row(title=name, method=name, variant="v", note="n") for name in values]
+    shown = [
+        Line(row, tuple(Entry(each, None, Measured(value=value)) for each, value in zip(columns, pair, strict=True)),
+             {}, (0, 9))
+        for row, pair in zip(rows, values.values(), strict=True)
+    ]  # fmt: skip
+    table = make_table(columns[0]).model_copy(update={"columns": tuple(columns)})
+    [sentence] = leaderboard.compare_composites(TableResult(table, CONTEXT, tuple(shown)))
+    assert "the order of 4 methods agrees with HiFD's own to Kendall's tau = 0.00" in sentence
+    assert "the first is b, not a" in sentence
+    assert leaderboard.compare_composites(TableResult(table, CONTEXT, tuple(shown[:3]))) == []
+
+
 def test_the_page_of_a_program_says_where_it_stands_and_what_is_missing():
     note = "adapted: chance 0.042, recognizer b"
     values = {"a": measured(0.2), "theirs": measured(0.5, seed=2, note=note), "original": measured(0.9, seed=3)}

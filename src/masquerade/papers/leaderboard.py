@@ -27,6 +27,8 @@ EXPLAINED = (
     f"{SECONDS}: the time of the whole job, which loads its networks first, over its faces; on the machine that ran "
     "it, beside other jobs. Compare rows of one build alone.",
 )
+FEWEST = 4
+"""The fewest methods whose orders by two composites are compared."""
 Seconds = Mapping[tuple[str, str], float]
 """(method, variant) -> seconds a face."""
 
@@ -165,7 +167,16 @@ def markdown(board: Leaderboard) -> str:
         "## What was measured",
         documents.markdown_grid(layout.LEGEND, layout.legend(result), left=len(layout.LEGEND)),
         "## Notes",
-        "\n".join(f"- {note}" for note in [*EXPLAINED, *left_out, *layout.notes(result), *documents.reasons(result)]),
+        "\n".join(
+            f"- {note}"
+            for note in [
+                *compare_composites(result),
+                *EXPLAINED,
+                *left_out,
+                *layout.notes(result),
+                *documents.reasons(result),
+            ]
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -179,6 +190,33 @@ def _list_ranks(board: Leaderboard) -> documents.Grid:
         places = [str(given) if given else layout.NONE for given in ranks]
         body.append([layout.label(result, line.row), *places, layout.NONE if seconds is None else f"{seconds:.2g}"])
     return head, body
+
+
+def compare_composites(result: TableResult) -> list[str]:
+    """Whether the order by HiFD survives the strongest attacker, as one sentence; none if too few have both numbers."""
+    from scipy.stats import kendalltau
+
+    places = {column.part: place for place, column in enumerate(result.table.columns) if column.metric == "hifd"}
+    if not {"balanced", "balanced.attacked"} <= places.keys():
+        return []
+    pairs = {}
+    for line in result.lines:
+        plain, attacked = (line.entries[places[part]].measured.value for part in ("balanced", "balanced.attacked"))
+        if plain is not None and attacked is not None and not line.row.control:
+            pairs[line.row.title] = plain, attacked
+    if len(pairs) < FEWEST:
+        return []
+    plain, attacked = zip(*pairs.values(), strict=True)
+    tau = float(kendalltau(plain, attacked).statistic)
+    firsts = [max(pairs, key=lambda title: pairs[title][which]) for which in (0, 1)]
+    ends = (
+        f"{firsts[0]} is the first of both" if firsts[0] == firsts[1] else f"the first is {firsts[1]}, not {firsts[0]}"
+    )
+    return [
+        "With the strongest attacker in place of HiFD's recognizers, "
+        f"the order of {len(pairs)} methods agrees with HiFD's own to Kendall's tau = {tau:.2f} (1 is the same order, 0 "
+        f"none in common), and {ends}."
+    ]
 
 
 def select_columns(result: TableResult, places: Sequence[int]) -> TableResult:
