@@ -30,7 +30,8 @@ from masquerade.params.blocks import PARAMS
 ROLES = (
     "ir_se50", "facenet_vggface2", "facenet_casia", "adaface_ir50", "stylegan2_256", "stylegan2_1024",
     "stylegan2_1024_genforce", "e4e_1024", "psp_1024", "farl_ep64", "farl_ep16", "clip_vit_b32", "bisenet", "fan4",
-    "s3fd", "inception_fid", "faceres", "human", "human_models", "faceplugin", "alexnet", "vgg16", "landmarks_68", "deepprivacy_default",
+    "s3fd", "inception_fid", "faceres", "human", "human_models", "faceplugin", "alexnet", "vgg16", "landmarks_68",
+    "deepprivacy_default",
     "deepprivacy_large", "deepprivacy2_fdf256", "deepprivacy2_fdf128", "ciagan", "dartblur", "celeba_hq", "celeba",
     "lfw", "ffhq", "casia_webface",
 )  # fmt: skip

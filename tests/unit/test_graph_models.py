@@ -54,7 +54,7 @@ IMAGE = np.array([[[1.0, -2.0], [3.0, 4.0]], [[-5.0, 6.0], [7.0, -8.0]]])
     [
         (("Relu", ["input"], {}), {}, np.maximum(IMAGE, 0)),
         (("Prelu", ["input", "s"], {}), {"s": np.array([0.5, 0.1])}, np.where(IMAGE > 0, IMAGE, IMAGE * [0.5, 0.1])),
-        (("AddV2", ["input", "s"], {}), {"s": np.array([1.0, 2.0])}, IMAGE + [1, 2]),
+        (("AddV2", ["input", "s"], {}), {"s": np.array([1.0, 2.0])}, np.add(IMAGE, [1, 2])),
         (("Mul", ["input", "s"], {}), {"s": np.array([1.0, 2.0])}, IMAGE * [1, 2]),
         (("Mean", ["input", "a"], {"keep_dims": False}), {"a": np.array([1, 2])}, [1.5, 0.0]),
         (("Max", ["input", "a"], {"keep_dims": True}), {"a": np.array([1, 2])}, [[[7.0, 6.0]]]),
@@ -77,7 +77,7 @@ def test_every_operation_gives_its_hand_worked_value(node, tensors, expected):
 def test_numbers_of_16_bits_are_read_and_operations_may_stand_in_any_order():
     nodes = [("z", "AddV2", ["y", "s"], {}), ("y", "Relu", ["input"], {}), ("out", "Identity", ["z:0"], {})]
     np.testing.assert_allclose(
-        run(nodes, {"s": np.array([0.5, 2.0])}, IMAGE, half=True), np.maximum(IMAGE, 0) + [0.5, 2]
+        run(nodes, {"s": np.array([0.5, 2.0])}, IMAGE, half=True), np.add(np.maximum(IMAGE, 0), [0.5, 2])
     )
 
 

@@ -134,7 +134,7 @@ def test_a_sentence_says_whether_the_order_by_the_composite_survives_the_stronge
     table = make_table(columns[0]).model_copy(update={"columns": tuple(columns)})
     [sentence] = leaderboard.compare_composites(TableResult(table, CONTEXT, tuple(shown)))
     assert "the order of 4 methods agrees with HiFD's own to Kendall's tau = 0.00" in sentence
-    assert "the first is b, not a" in sentence
+    assert "Then b comes first, not a." in sentence
     assert leaderboard.compare_composites(TableResult(table, CONTEXT, tuple(shown[:3]))) == []
 
 

@@ -209,13 +209,11 @@ def compare_composites(result: TableResult) -> list[str]:
     plain, attacked = zip(*pairs.values(), strict=True)
     tau = float(kendalltau(plain, attacked).statistic)
     firsts = [max(pairs, key=lambda title: pairs[title][which]) for which in (0, 1)]
-    ends = (
-        f"{firsts[0]} is the first of both" if firsts[0] == firsts[1] else f"the first is {firsts[1]}, not {firsts[0]}"
-    )
+    other = "" if firsts[0] == firsts[1] else f", not {firsts[0]}"
     return [
-        "With the strongest attacker in place of HiFD's recognizers, "
-        f"the order of {len(pairs)} methods agrees with HiFD's own to Kendall's tau = {tau:.2f} (1 is the same order, 0 "
-        f"none in common), and {ends}."
+        f"With the strongest attacker in place of HiFD's recognizers, the order of {len(pairs)} methods agrees with "
+        f"HiFD's own to Kendall's tau = {tau:.2f} (1: the same order, 0: none in common). Then {firsts[1]} comes "
+        f"first{other}."
     ]
 
 
