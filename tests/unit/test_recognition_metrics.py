@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from masquerade.core.statistics import between, find_threshold, people_weights
+from masquerade.metrics._tails import estimate_chances
 from metric_evidence import compute, evidence, on_circle, table
 
 
@@ -208,3 +209,37 @@ def test_faces_of_nobody_with_two_pictures_have_a_note_instead_of_a_rate(metric,
 def test_faces_without_identity_are_in_no_pair():
     embeddings = np.array([[0.0], [1.0], [3.0], [7.0]])
     assert between(embeddings, np.array(["a", "", "b", ""], dtype=object)).tolist() == [3.0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.integers(0, 60))
+def test_rank_1_among_drawn_strangers_is_the_mean_over_all_ways_to_draw_them_with_replacement(seed, size):
+    """Where every person has strangers that are nearer, the rate is exact: (1 - p)^n."""
+    draw = np.random.default_rng(seed)
+    names = np.array(["a", "b", "c"])
+    original, derived = draw.normal(size=(3, 2)), draw.normal(size=(3, 2))
+    strangers = np.concatenate([derived + draw.normal(size=(3, 2)) * 1e-3, draw.normal(size=(9, 2))])
+    shown = evidence(table(names, original), table(names, derived))
+    value = compute("large_gallery_rate", replace(shown, distractors={"r": strangers}), sizes=[size], tail=0.01)
+    own = np.linalg.norm(derived - original, axis=1)
+    apart = np.linalg.norm(derived[:, None] - original[None], axis=2)
+    first = apart.argmin(axis=1) == np.arange(3)
+    nearer = (np.linalg.norm(derived[:, None] - strangers[None], axis=2) < own[:, None]).mean(axis=1)
+    assert value[f"r.{size}"].value == pytest.approx((first * (1 - nearer) ** size).mean())
+
+
+def test_the_tail_of_normal_distances_is_found_in_the_mean_down_to_one_in_a_million():
+    true = np.array([0.3, 1e-3, 1e-5, 1e-6])
+    strangers = np.random.default_rng(0).normal(1.0, 0.1, (30, 20_000))
+    found = [estimate_chances(strangers, np.full(30, 1.0 + 0.1 * deviate), 0.01) for deviate in stats.norm.ppf(true)]
+    assert np.abs(np.log2(found).mean(axis=1) - np.log2(true)).max() < 0.5
+    assert estimate_chances(strangers[:, :500], np.zeros(30), 0.01).tolist() == [0.0] * 30, "too few for a line"
+
+
+def test_a_gallery_that_is_larger_than_the_drawn_strangers_is_called_an_extrapolation():
+    names = np.array(["a", "b"])
+    shown = evidence(table(names, np.eye(2)), table(names, np.eye(2)))
+    values = compute("large_gallery_rate", replace(shown, distractors={"r": -np.eye(2)}), sizes=[2, 3], tail=0.01)
+    assert values["r.2"].note == "2 people and 2 strangers"
+    assert values["r.3"].note == "2 people and 3 strangers; extrapolation from 2 strangers"
+    assert compute("large_gallery_rate", shown, sizes=[2], tail=0.01) == {}, "without strangers there is no number"

@@ -3,7 +3,7 @@ rule fakes:
     input:
         code=CODE("fakes", backbones=["generator", "semantics"]),
         backbones=BACKBONES.checkpoints(["generator", "semantics"]),
-        published=BACKBONES.fakes(),
+        published=BACKBONES.drawn("fakes"),
     output:
         PATHS.fakes,  # data/mini/fakes.safetensors
     log:
@@ -24,6 +24,35 @@ rule fakes:
     shell:
         submission.run_launched(
             "fakes",
+            "--backbones {input.backbones}",
+        )
+
+
+# What recognizers say of many generated faces, which enlarge a gallery.
+rule distractors:
+    input:
+        JUDGES.assets("distractors"),
+        code=CODE("distractors", backbones=["generator", *JUDGES.needs("distractors")], judges=JUDGES.names("distractors")),
+        backbones=BACKBONES.checkpoints(dict.fromkeys(["generator", *JUDGES.needs("distractors")])),
+        published=BACKBONES.drawn("distractors"),
+    output:
+        PATHS.distractors,  # data/photo/distractors.safetensors
+    log:
+        f"{LOGS}/distractors.log",
+    benchmark:
+        f"{BENCHMARKS}/distractors.tsv"
+    retries: 0
+    localrule: True
+    conda:
+        "../../environment.yml"
+    threads: COMPUTE.threads["anonymize"]
+    resources:
+        **submitted("inference", "distractors", "anonymize"),
+    params:
+        cfg=GRAPH.params_slice("distractors", "data_seed", *JUDGES.keys("distractors")),
+    shell:
+        submission.run_launched(
+            "distractors",
             "--backbones {input.backbones}",
         )
 

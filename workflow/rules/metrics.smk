@@ -10,6 +10,7 @@ rule evaluate:
         key_attacks=GRAPH.only(GRAPH.key_attacked, PATHS.key_attacks),
         attack_results=GRAPH.only(ATTACKERS.cells, PATHS.attack_results),
         downstream_utility=GRAPH.only(ATTACKERS.cells, PATHS.downstream_utility),
+        distractors=PATHS.distractors if PARAMETERS.distractors.count else [],
     output:
         PATHS.metrics,  # results/mini/metrics/synthetic_hq/falco/m_0/0.json
     log:
@@ -33,6 +34,7 @@ rule evaluate:
             "--seed {wildcards.seed} --source {input.source} --derived {input.derived}",
             "--target {input.target} --attributes {input.attributes} --recoveries {input.recoveries}",
             "--key_attacks {input.key_attacks} --attack_results {input.attack_results} --downstream_utility {input.downstream_utility}",
+            "--distractors {input.distractors}",
         )
 
 

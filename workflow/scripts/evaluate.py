@@ -5,7 +5,7 @@ from masquerade.pipeline import program
 arguments = program.parse_arguments(
     __doc__,
     files=("source", "derived", "target"),
-    optional=("attributes", "recoveries", "key_attacks", "attack_results", "downstream_utility"),
+    optional=("attributes", "recoveries", "key_attacks", "attack_results", "downstream_utility", "distractors"),
     words=("dataset", "method", "variant", "seed"),
 )
 

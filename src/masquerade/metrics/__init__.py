@@ -56,6 +56,8 @@ class Evidence:
     best cell holds the face) and ``overlap`` (intersection over union of its box with the true one)."""
     gallery: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Further original images of the same people, which are not anonymized; most datasets have none."""
+    distractors: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Judge -> embeddings of generated faces of nobody, (M, D), which enlarge a gallery."""
     size: int | None = None
     """Side of the judged images in pixels. Coordinates that judges give are in these pixels."""
     draws: int = 0

@@ -16,7 +16,10 @@ def evidence(original: Columns, derived: Columns, **parts: Columns | int) -> Evi
     are the originals, unless ``parts`` gives others.
     """
     frames = {"original": _frame(original), "derived": _frame(derived), "calibration": _frame(original)}
-    frames |= {name: _frame(part) if isinstance(part, Mapping) else part for name, part in parts.items()}
+    frames |= {
+        name: _frame(part) if isinstance(part, Mapping) and name != "distractors" else part
+        for name, part in parts.items()
+    }
     return Evidence(judges=tuple(dict.fromkeys(name.split(".")[0] for name in derived if "." in name)), **frames)
 
 

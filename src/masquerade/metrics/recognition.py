@@ -14,6 +14,7 @@ from masquerade.core.settings import Settings
 from masquerade.core.statistics import compute_weighted_means
 from masquerade.core.thresholds import Impostors, describe_rate, estimate_threshold, list_impostors, pair_strangers
 from masquerade.metrics import Evidence, Metric, Value
+from masquerade.metrics._tails import estimate_chances
 from masquerade.metrics._values import distances, draw_shares, judges_with, mean_of_draws, too_few
 
 
@@ -196,3 +197,83 @@ def _identify(evidence: Evidence, column: str) -> Value:
     note = f"chance {np.mean(chances):.3f}, nearest of {len(compared)} originals without its own"
     draws = compute_weighted_means(np.array(right, dtype=float), evidence.weights_of(np.array(people)))
     return Value(float(np.mean(right)), len(right), int(several.sum()), note=note, draws=draws, people=len(set(people)))
+
+
+RESAMPLED = 20
+"""How often the strangers are drawn anew, with replacement, for the intervals."""
+
+
+class LargeGalleryRate(Metric):
+    """Mean over faces of [the nearest person of the set is the right one] (1 - p)^n, in [0, 1]; lower is better.
+
+    That is the rank-1 identification rate when n strangers are added to the gallery of the tested people. p is the
+    probability that a stranger is nearer to the anonymized face than the nearest image of its person. It comes from the
+    distances to `Evidence.distractors`; where hardly a stranger was seen, from the line through the normal deviates of
+    the nearest share ``tail`` of them. A gallery that is larger than the set of strangers is an extrapolation of that
+    line, and the note says so. Intervals are over the tested people, and over which strangers were drawn.
+    Parts: ``<judge>.<n>``. The gallery has the faces' own sources only if the set has no further images of its people.
+    Reference: Kemelmacher-Shlizerman et al. 2016 (MegaFace; a million distractors), section 4; the line is ours, after
+    Martin et al. 1997.
+
+    >>> from masquerade.metrics._examples import evidence, values
+    >>> originals = {"identity": ["a", "b"], "net.embedding": [[0.0], [9.0]]}
+    >>> anonymized = {"identity": ["a", "b"], "net.embedding": [[1.0], [8.0]]}
+    >>> strangers = {"net": [[0.5], [5.0], [6.0], [8.5]]}  # one of four is nearer than the person, to either face
+    >>> values(LargeGalleryRate, evidence(originals, anonymized, distractors=strangers), sizes=[0, 2], tail=0.01)
+    {'net.0': 1.0, 'net.2': 0.5625}
+    """
+
+    name = "large_gallery_rate"
+    title = "rank-1 rate in a large gallery"
+    direction = "lower"
+    unit = "share of faces"
+    repeats = False
+
+    class Params(Settings):
+        """The galleries."""
+
+        sizes: list[Annotated[int, Field(ge=0)]]
+        """Numbers of strangers in the gallery beside the tested people."""
+        tail: Annotated[float, Field(gt=0, lt=0.5)]
+        """The share of the strangers, the nearest, to which the tail of their distances is fitted (ours)."""
+
+    params: Params
+
+    def compute(self, evidence: Evidence) -> dict[str, Value]:
+        judges = [name for name in judges_with(evidence, "embedding") if name in evidence.distractors]
+        return {name: value for judge in judges for name, value in self._identify(evidence, judge).items()}
+
+    def _identify(self, evidence: Evidence, judge: str) -> dict[str, Value]:
+        from scipy.spatial.distance import cdist
+
+        column, strangers = f"{judge}.embedding", np.asarray(evidence.distractors[judge])
+        gallery = evidence.gallery if len(evidence.gallery) else evidence.original
+        derived, unprotected = stack(evidence.derived[column]), stack(gallery[column])
+        names, people = gallery["identity"].to_numpy(), evidence.original["identity"].to_numpy()
+        distance = cdist(derived, unprotected)
+        same = (people[:, None] == names[None, :]) & (people[:, None] != "")
+        own = np.where(same & np.isfinite(distance), distance, np.inf).min(axis=1)
+        others = np.where(same | ~np.isfinite(distance), np.inf, distance).min(axis=1)
+        measured = np.flatnonzero(np.isfinite(own))
+        if not len(measured):
+            return {f"{judge}.{size}": Value(math.nan, 0, len(own), note="no face could be measured")
+                    for size in self.params.sizes}  # fmt: skip
+        first, own = (own < others)[measured], own[measured]
+        distances_to = cdist(derived[measured], strangers)
+        chances = estimate_chances(distances_to, own, self.params.tail)
+        draw = seeding.make_generator(0, self.name, judge)
+        columns = (draw.integers(len(strangers), size=len(strangers)) for _ in range(min(RESAMPLED, evidence.draws)))
+        resampled = [estimate_chances(distances_to[:, drawn], own, self.params.tail) for drawn in columns]
+        weights = evidence.weights[:, measured]
+
+        def measure(size: int) -> Value:
+            rates = first * (1 - chances) ** size
+            draws = np.zeros(evidence.draws)
+            for number, drawn in enumerate(resampled):
+                rows = slice(number, None, len(resampled))
+                draws[rows] = compute_weighted_means(first * (1 - drawn) ** size, weights[rows])
+            extrapolated = f"; extrapolation from {len(strangers)} strangers" if size > len(strangers) else ""
+            note = f"{len(set(names))} people and {size} strangers{extrapolated}"
+            return Value(float(rates.mean()), len(measured), len(people), note=note, draws=draws)
+
+        return {f"{judge}.{size}": measure(size) for size in self.params.sizes}

@@ -83,6 +83,21 @@ class FakesSettings(Settings):
     mean of W."""
 
 
+class DistractorSettings(Settings):
+    """Generated faces of no real person that enlarge a gallery, to see whom a recognizer finds among many."""
+
+    published: WeightsName = ""
+    """Their embeddings that replace the drawing of new ones, such as ``weights:photo/distractors``. An empty text means
+    that they are drawn here."""
+
+    count: Annotated[int, Field(ge=0)]
+    """Number of generated faces; 0: the gallery is not enlarged."""
+    psi: Annotated[float, Field(gt=0, le=1)]
+    """Truncation psi of the generator, as in `fakes`."""
+    judges: list[Name]
+    """The recognizers that describe them."""
+
+
 class MeasureSettings(Settings):
     """How every set of images is measured."""
 
@@ -142,6 +157,7 @@ class Common(Settings):
     """The caution that is printed below every table and figure of this scale; an empty text prints none. The terms of
     use of its networks are added to it."""
     fakes: FakesSettings
+    distractors: DistractorSettings
     image: ImageSettings
     matrix: MatrixSettings
     measure: MeasureSettings

@@ -26,6 +26,7 @@ class Paths:
         # faces and what is computed of them
         self.faces = f"{data}/faces/{{dataset}}.zip"
         self.fakes = f"{data}/fakes.safetensors"
+        self.distractors = f"{data}/distractors.safetensors"
         self.latents = f"{data}/latents/{{dataset}}.safetensors"
         self.imported = f"imported/{scale}/{{dataset}}/{{variant}}.zip"
         self.anonymized = f"{data}/anonymized/{CELL}.zip"

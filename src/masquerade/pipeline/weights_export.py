@@ -14,7 +14,7 @@ from masquerade.lineage import crate, descriptions, provenance
 from masquerade.params import loading
 from masquerade.params.parameters import Parameters
 from masquerade.params.paths import Paths
-from masquerade.pipeline.pretrained_networks import Network, list_networks
+from masquerade.pipeline.pretrained_networks import FAKES, Network, list_networks
 from masquerade.training import cards, checkpoints
 from masquerade.training.cards import Card, Data
 from masquerade.training.pretrained import PRETRAINED, compute_rounding_error, round_to_half
@@ -121,10 +121,10 @@ class _Exporter:
         self._refuse_pretrained(network, metadata)
         tensors = {f"{part}.{key}": tensor for part, group in parts.items() for key, tensor in group.items()}
         buffers = checkpoints.list_buffers(path)
-        # the codes and features of fakes are buffers, and are rounded
+        # the columns of fakes and distractors are buffers, and are rounded
         rounded = round_to_half(tensors, buffers if network.room else [])
         ties = {name: md5 for name in network.needs if (md5 := metadata.get(name))}
-        if not network.room:  # the file states the generator, and the features are those of this semantics network
+        if network.module == FAKES:  # the file states the generator; the features are those of this semantics network
             ties["semantics"] = fingerprints.md5(self.root / self.paths.backbone.format(backbone="semantics"))
         file = self.folder / cards.weights_path(network.name).name
         checkpoints.write_tensors(

@@ -4,6 +4,16 @@ How a method changes a code is in the method's own file or folder; the networks 
 """
 
 
+class SetOfDistractors:
+    """What a weight file of distractors depends on. It takes the place of the class of a network, as `SetOfFakes`."""
+
+    title = "distractors (embeddings of drawn faces)"
+    paper = "a gallery enlarged by faces of nobody (Kemelmacher-Shlizerman et al. 2016, MegaFace)"
+    needs = ("generator",)
+    architecture = ("count", "psi", "judges")
+    people = "backbones"
+
+
 class SetOfFakes:
     """What a weight file of fakes depends on. It takes the place of the class of a network (training/pretrained.py)."""
 
