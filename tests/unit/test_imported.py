@@ -18,12 +18,11 @@ from masquerade.core.errors import ArchiveError, ParameterError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.core.settings import NoParameters
 from masquerade.methods import Resources
-from masquerade.methods.imported import ImportedImages
 from masquerade.methods.imported.method import NO_PICTURE, Imported, store
 from masquerade.methods.imported.originals import Originals
 from masquerade.papers import reference
 from masquerade.params import loading, matrix
-from masquerade.params.blocks import StandIns
+from masquerade.params.blocks import ImportedImages, StandIns
 from masquerade.pipeline import anonymization, exchange
 
 ROOT = Path(__file__).parents[2]

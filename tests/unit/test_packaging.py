@@ -201,7 +201,7 @@ class TestOutsideOfAClone:
     @pytest.mark.parametrize("command", [
         "params show", "params check", "matrix", "plan", "weights list", "assets list",
         "lineage verify", "export crate.zip", "records save", "records merge", "records clean",
-        "export-faces out --dataset synthetic_hq",
+        "export-faces --to out", "score mine --call a:b",
     ])  # fmt: skip
     def test_commands_of_the_pipeline_say_that_they_need_a_clone(self, carried, command, capsys):
         assert run(*command.split()) == 1

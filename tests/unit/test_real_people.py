@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from masquerade.cli import imported
+from masquerade.cli import score
 from masquerade.core.errors import ParameterError
 from masquerade.lineage import versioning
 from masquerade.params import loading, sharing
@@ -104,10 +104,10 @@ def holders(folder, *contents):
 
 def test_dvc_push_sends_no_imported_images_of_a_private_dataset(run, tmp_path):
     for dataset, pushed in (("folder", False), ("synthetic_hq", True)):
-        file = Path(f"imported/tiny/{dataset}/theirs/default.zip")
+        file = Path(f"imported/tiny/{dataset}/theirs.zip")
         (tmp_path / "repository" / file).parent.mkdir(parents=True)
         (tmp_path / "repository" / file).write_text(f"images of {dataset}")
-        imported.add_to_dvc(tmp_path / "repository", file, pushed)
+        score.add_to_dvc(tmp_path / "repository", file, pushed)
     run("dvc", "push")
     assert len(holders(tmp_path / "remote", "images of synthetic_hq")) == 1
     assert holders(tmp_path / "remote", "images of folder") == []

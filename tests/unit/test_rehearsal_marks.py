@@ -118,7 +118,15 @@ def test_a_rehearsal_has_no_tables(rehearsing):
 PROGRAMS = {
     "scores": ("--metrics",),
     "table": ("--skipped", "[]", "--imported", "{}", "--declared", "reference/falco/table1.yaml", "--metrics"),
-    "curves": ("--skipped", "[]", "--declared", "reference/identitydp/figure4.yaml", "--metrics"),
+    "leaderboard": (
+        *("--skipped", "[]", "--imported", "{}", "--benchmarks", "{seed}.tsv"),
+        *("--declared", "reference/attackers/leaderboard.yaml", "--metrics"),
+    ),
+    "score": (
+        *("--variant", "theirs", "--private", "", "--leaderboard", "reference/claims.yaml", "--faces", "none.zip"),
+        *("--derived", "none.zip", "--source", "none.parquet", "--measured", "none.parquet", "--metrics"),
+    ),
+    "curves": ("--skipped", "[]", "--imported", "{}", "--declared", "reference/identitydp/figure4.yaml", "--metrics"),
     "claims": ("--skipped", "[]", "--declared", "reference/claims.yaml", "--metrics"),
     "report": (
         *("--skipped", "[]", "--skipped_claims", "[]", "--imported", "{}", "--needs", "[]", "--private", ""),

@@ -36,7 +36,7 @@ rule distractors:
         backbones=BACKBONES.checkpoints(dict.fromkeys(["generator", *JUDGES.needs("distractors")])),
         published=BACKBONES.drawn("distractors"),
     output:
-        PATHS.distractors,  # data/photo/distractors.safetensors
+        PATHS.distractors,  # data/mini/distractors.safetensors
     log:
         f"{LOGS}/distractors.log",
     benchmark:

@@ -13,15 +13,15 @@ def work(run) -> None:
     from masquerade.core import files
     from masquerade.core.discovery import IMPORTED
     from masquerade.core.images import FaceArchive
-    from masquerade.methods.imported import ImportedImages
     from masquerade.papers import grids, score_page
     from masquerade.papers.context import Context
     from masquerade.params import sharing
+    from masquerade.params.blocks import ImportedImages
     from masquerade.params.matrix import Cell
 
     context, variant = Context.of(arguments.params), arguments.variant
-    about = arguments.params.settings(f"methods.{IMPORTED}.variants.{variant}", ImportedImages)
     [cell] = files.read_numbers([arguments.metrics])
+    about = arguments.params.settings(f"methods.{IMPORTED}.variants.{variant}", ImportedImages)
     counts = cell["statement"]["refused"], cell["statement"]["faces"]
     records = files.parse_csv(arguments.leaderboard.read_text(encoding="utf-8"))
     page, picture = arguments.outputs

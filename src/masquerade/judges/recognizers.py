@@ -202,7 +202,7 @@ class FacePlugin(Judge):
 
     name = "faceplugin"
     title = "FacePlugin"
-    source = "fr_feature.onnx of the npm package faceplugin-face-recognition-js 0.0.1, without a paper"
+    source = "fr_feature.onnx of the npm package faceplugin-face-recognition-js 0.0.1 of 2026, without a paper"
     engine = "onnx"
     packages = ("onnxruntime",)
     assets = ("faceplugin",)

@@ -38,7 +38,7 @@ class EthnicityPreservation(Metric):
     """Mean over faces of [argmax p(X) = argmax p(X')], in [0, 1]; higher is better.
 
     p: the judge's probabilities of apparent ethnicities, (N, E), as its authors name them.
-    Reference: as `expression_preservation`.
+    Reference: as `expression_preservation` (UtilFace, 2026).
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> before, after = {"net.ethnicity": [[0.9, 0.1], [0.2, 0.8]]}, {"net.ethnicity": [[0.6, 0.4], [0.7, 0.3]]}
@@ -79,7 +79,7 @@ class GazeDifference(Metric):
     """Mean over faces of the angle between g(X) and g(X') in degrees, at least 0; lower is better.
 
     g: the gaze in the head, (N, 2), right and up; for the small angles of eyes the angle is their Euclidean distance.
-    Reference: as `pose_difference`.
+    Reference: as `pose_difference` (UtilFace, 2026).
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> values(GazeDifference, evidence({"net.gaze": [[0, 0]]}, {"net.gaze": [[3, -4]]}))

@@ -56,7 +56,7 @@ class BoxDistance(Metric):
         return average_faces(evidence, "box", measure)
 
 
-POINTS = ("landmarks", "points")
+POINTS = ("landmarks", "points", "mesh")
 """Quantities of judges that are landmarks, (N, 2 P): x0, y0, x1, ..."""
 IBUG = {"eyes": slice(36, 48), "nose": slice(27, 36), "mouth": slice(48, 68)}
 """Regions of the 68 landmarks (Sagonas et al. 2013, 300 faces in-the-wild, Figure 1). The brows are left out."""

@@ -11,7 +11,7 @@ from masquerade.metrics import Evidence, Metric, Value
 from masquerade.metrics._attacks import count_first, describe_chance, measure_attackers
 from masquerade.metrics._values import judges_with
 
-NEEDED = ("age", "male", "ethnicity", "expression", "points", "gaze", "perceptual")
+NEEDED = ("age", "male", "ethnicity", "expression", "mesh", "gaze", "perceptual")
 """The quantities that the composite needs, beside the embeddings; of each, the first judge that measures it."""
 EYES = ((33, 133), (362, 263))
 """The corners of both eyes among the points of the mesh: their middles are as far apart as the eyes."""
@@ -34,7 +34,7 @@ class Hifd(Metric):
 
     >>> from masquerade.metrics._examples import evidence, values
     >>> kept = {"a.male": [0.9], "b.ethnicity": [[1, 0]], "c.expression": [[1, 0]], "d.gaze": [[0, 0]]}
-    >>> kept |= {"d.points": [range(936)], "e.perceptual": [0.2]}
+    >>> kept |= {"d.mesh": [range(936)], "e.perceptual": [0.2]}
     >>> before, after = {"a.age": [30], "net.embedding": [[1, 0]]}, {"a.age": [40], "net.embedding": [[0, 1]]}
     >>> values(Hifd, evidence(kept | before, kept | after))  # P 0.5, Q 0.8, U1 0.98, U2 1
     {'balanced': 0.759, 'privacy_first': 0.6211}
@@ -93,7 +93,7 @@ def _compare_faces(evidence: Evidence, columns: Mapping[str, str], recognizers: 
         hifd.batch_score_categorical(*genders),
         hifd.batch_score_categorical(*evidence.pair(columns["ethnicity"])),
         hifd.batch_score_categorical(*evidence.pair(columns["expression"])),
-        _compare_landmarks(*evidence.pair(columns["points"])),
+        _compare_landmarks(*evidence.pair(columns["mesh"])),
     )
     gazes = zip(*(_point_out(angles) for angles in evidence.pair(columns["gaze"])), strict=True)
     embeddings = {judge: hifd.batch_privacy_score(*evidence.pair(f"{judge}.embedding")) for judge in recognizers}

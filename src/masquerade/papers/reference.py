@@ -16,11 +16,10 @@ from pydantic import BaseModel, ValidationError
 
 from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ReferenceFileError, suggest_nearest
-from masquerade.methods.imported import ImportedImages
 from masquerade.papers import cautions
 from masquerade.papers.declarations import Declared, KnownNumber, Measure, Named, Need, Row, Table
 from masquerade.papers.figure_declarations import KINDS, Curves, Grid, MethodVariant, Reference, Tradeoff
-from masquerade.params.blocks import StandIns
+from masquerade.params.blocks import ImportedImages, StandIns
 
 FOLDER = Path("reference")
 COSTS = FOLDER / "costs.yaml"

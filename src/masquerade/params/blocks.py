@@ -134,6 +134,25 @@ class BootstrapSettings(Settings):
     """Number of bootstrap resamples of the tested people (DiCiccio and Efron 1996: 2,000 for BCa intervals)."""
 
 
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ImportedImages(Settings):
+    """What one program made."""
+
+    title: str
+    """The name of the method in its paper, or of the program."""
+    source: str
+    """The paper (authors and year), and the program with its version."""
+    near: Annotated[float, Field(ge=0)]
+    """An image counts as an unchanged original if their mean absolute difference is at most this many gray levels of
+    255."""
+    images: dict[Name, Sha256]
+    """For each dataset, the SHA-256 of the file ``imported/<scale>/<dataset>/<variant>.zip``."""
+    recovers: bool
+    """Whether these files also hold what the program recovered from its own images."""
+
+
 class Common(Settings):
     """The keys of params.yaml except the blocks of the rooms."""
 

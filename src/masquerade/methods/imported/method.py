@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,10 @@ from masquerade.core.files import write_atomically
 from masquerade.core.images import Faces, to_float, to_uint8
 from masquerade.core.settings import NoParameters
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods.imported import ImportedImages
-from masquerade.methods.imported.originals import Originals
+from masquerade.params.blocks import ImportedImages
+
+if TYPE_CHECKING:
+    from masquerade.methods.imported.originals import Originals
 
 NO_PICTURE = "the program that was imported gave no image of this face"
 ABOUT = "about.json"
@@ -65,17 +68,21 @@ class Imported(Method):
         return stored
 
     def observe(self, batches: Iterable[Faces]) -> None:
+        from masquerade.methods.imported.originals import Originals  # it imports scikit-image, which planning must not
+
         rows = pd.concat([faces.index for faces in batches])
         self._seen = Originals(self._originals, rows)
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError for a face without an image, and ArchiveError if an image shows an original."""
-        originals = self._seen or Originals(self._originals, faces.index)
+        if self._seen is None:
+            self.observe([faces])
+        assert self._seen is not None
         results = []
         for name in faces.ids:
             picture = self._pictures.read(name, faces.images.shape[-1])
             try:
-                results.append(originals.check(picture, name, self.variant.near))
+                results.append(self._seen.check(picture, name, self.variant.near))
             except PictureError as error:
                 raise ArchiveError(f"{self._path}: {name} is {error}") from error
         return to_float(np.stack(results))
