@@ -111,6 +111,21 @@ def test_the_files_hold_ranks_numbers_and_seconds():
     assert float(seconds["measured"]) == 0.25
 
 
+def test_columns_and_methods_without_a_number_are_named_and_not_shown():
+    columns = (column(), column(title="Age", metric="age"))
+    missing = Measured(reason="not measured")
+    rows = [Row(title=name, method=name, variant="v", note="n") for name in ("a", "b")]
+    shown = (
+        Line(rows[0], (Entry(columns[0], None, measured(0.2)), Entry(columns[1], None, missing)), {}, (0, 9)),
+        Line(rows[1], (Entry(columns[0], None, Measured()), Entry(columns[1], None, Measured())), {}, (0, 0), "absent"),
+    )
+    table = make_table(columns[0]).model_copy(update={"columns": columns})
+    page = leaderboard.markdown(leaderboard.build(TableResult(table, CONTEXT, shown), {}))
+    assert "Methods that were not run here: b." in page
+    assert "Not measured here: Age." in page
+    assert "Age ↓" not in page
+
+
 def test_seconds_are_those_of_the_first_job_and_none_of_images_of_another_program(tmp_path):
     (tmp_path / "falco-m_0-0.tsv").write_text("s\th:m:s\n12.0\t0:00:12\n")
     cells = [

@@ -201,7 +201,8 @@ def _print_standing(given: ScoreOptions, scale: str) -> None:
     """Print the ranks of all methods, and where the page of this one is."""
     folder = Paths(scale)
     records = files.parse_csv((given.root / f"{folder.leaderboard}.csv").read_text(encoding="utf-8"))
-    titles = list(dict.fromkeys(record["column"] for record in records if record["direction"]))
+    shown = (record["column"] for record in records if record["direction"] and record["measured"])
+    titles = list(dict.fromkeys(shown))
     table = Table("method", *titles, title=f"Ranks at scale {scale}")
     for method in dict.fromkeys((record["method"], record["variant"], record["row"]) for record in records):
         own = {record["column"]: record for record in records if (record["method"], record["variant"]) == method[:2]}

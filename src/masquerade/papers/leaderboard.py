@@ -150,10 +150,18 @@ def csv(board: Leaderboard) -> str:
 
 
 def markdown(board: Leaderboard) -> str:
-    """The page: the ranks of all columns, then a table of numbers for each group of columns, legend and notes."""
+    """The page: the ranks of all columns, then a table of numbers for each group of columns, legend and notes.
+
+    Columns in which nothing was measured are only named.
+    """
+    board, unmeasured = _drop_unmeasured(board)
     result, table = board.result, board.result.table
     groups = layout.groups(table.columns)
-    left_out = [f"Left out: {', '.join(board.left_out)}; they were not run here."] if board.left_out else []
+    left_out = [
+        f"{what}: {', '.join(names)}."
+        for what, names in (("Methods that were not run here", board.left_out), ("Not measured here", unmeasured))
+        if names
+    ]
     parts = [
         f"# {table.title}. {table.caption}",
         f"*{table.source}*",
@@ -179,6 +187,19 @@ def markdown(board: Leaderboard) -> str:
         ),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _drop_unmeasured(board: Leaderboard) -> tuple[Leaderboard, list[str]]:
+    """The leaderboard without the columns in which nothing was measured, and their titles."""
+    result = board.result
+    measured_here = [
+        any(line.entries[place].measured.value is not None for line in result.lines)
+        for place in range(len(result.table.columns))
+    ]
+    places = [place for place, kept in enumerate(measured_here) if kept]
+    ranks = tuple(tuple(line[place] for place in places) for line in board.ranks)
+    titles = [column.title for column, kept in zip(result.table.columns, measured_here, strict=True) if not kept]
+    return replace(board, result=select_columns(result, places), ranks=ranks), titles
 
 
 def _list_ranks(board: Leaderboard) -> documents.Grid:
