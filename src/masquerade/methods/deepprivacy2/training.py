@@ -136,7 +136,7 @@ class MappingNetwork(nn.Module):
         styles = self.layers(numbers)
         if self.training:
             with torch.no_grad():
-                self.mean.lerp_(styles.mean(dim=0), 1 - MEAN_DECAY)
+                self.mean.lerp_(styles.mean(dim=0).to(self.mean), 1 - MEAN_DECAY)
         return styles
 
 
