@@ -6,16 +6,25 @@ channel, so only the borders, which are padded with zeros, carry the label. With
 the channels after the norms of the residual blocks instead (ours).
 """
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from masquerade.backbones import load_backbone
-from masquerade.backbones.attribute_classifier.training import Classifier, read_annotations, weigh_classes
+from masquerade.backbones.attribute_classifier.training import (
+    Classifier,
+    list_annotated,
+    read_annotations,
+    weigh_classes,
+)
 from masquerade.backbones.recognition.training import augment
 from masquerade.core import seeding
 from masquerade.core.annotations import ATTRIBUTES
+from masquerade.core.errors import ParameterError
 from masquerade.core.images import to_float
 from masquerade.methods.anonymousnet import AnonymousNetSettings
 from masquerade.methods.latent.codes import Table
@@ -249,7 +258,7 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     """Train stages I, III and IV on the people of the job and write ``job.checkpoint``."""
     training = Training(job, settings)
     archive, pictures = training.archive, training.pictures()
-    labels = read_annotations(archive.select(job.people), ATTRIBUTES)
+    labels = read_labels(settings, archive.select(job.people), archive.path)
     task = AnonymousNetTask(settings, pictures, labels, job.seed)
     network = training.average(task.network)
     sources = archive.load(rows=archive.select("validation").iloc[:SAMPLES]).images
@@ -262,6 +271,22 @@ def train(settings: AnonymousNetSettings, job: TrainingJob) -> None:
     columns = {"labels": label_sets, "counts": counts, "perturbation": perturbation}
     modules = {"estimator": task.estimator, "network": network, "population": Table(columns)}
     training.save(modules, {"size": pictures.shape[1], "labels": len(label_sets)})
+
+
+def read_labels(settings: AnonymousNetSettings, rows: pd.DataFrame, archive: Path) -> np.ndarray:
+    """The annotations, bool (N, all of `ATTRIBUTES`). Those that the faces do not have are False, and never chosen.
+
+    Raises ParameterError if the faces are not annotated with the attributes that are chosen anew.
+    """
+    known = list_annotated(rows, archive)
+    if missing := [name for name in settings.selected if name not in known]:
+        raise ParameterError(
+            f"methods.anonymousnet.params.selected has {', '.join(missing)}, with which the faces of {archive} are not "
+            f"annotated. They have {', '.join(known)}."
+        )
+    labels = np.zeros((len(rows), len(ATTRIBUTES)), dtype=bool)
+    labels[:, [ATTRIBUTES.index(name) for name in known]] = read_annotations(rows, known)
+    return labels
 
 
 def search_perturbation(identity: nn.Module, pictures: np.ndarray, settings: AnonymousNetSettings, seed: int) -> Tensor:

@@ -136,7 +136,7 @@ class MappingNetwork(nn.Module):
         styles = self.layers(numbers)
         if self.training:
             with torch.no_grad():
-                self.mean.lerp_(styles.mean(dim=0), 1 - MEAN_DECAY)
+                self.mean.lerp_(styles.mean(dim=0).to(self.mean), 1 - MEAN_DECAY)
         return styles
 
 
@@ -178,7 +178,7 @@ class StyleUNet(nn.Module):
         ``guide`` is not used; ``code`` (N, ``style``): random numbers. ``truncation`` of the network moves their styles
         towards the mean: 1 leaves them as they are, 0 gives every face the mean.
         """
-        style = self.mapping.mean.lerp(self.mapping(code), self.truncation)  # (N, style)
+        style = self.mapping.mean.lerp(self.mapping(code).to(self.mapping.mean), self.truncation)  # (N, style)
         features = self.from_rgb(torch.cat([hidden, 1 - masks], dim=1))
         skips = []
         for block in self.encoder:
