@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import accelerator
-from masquerade.core import discovery
+from masquerade.core import discovery, sealing
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.networks import deterministic, inputs
@@ -257,6 +257,9 @@ def test_recovery_gives_a_valid_picture_for_every_key(workshop, anonymized, face
         attempts |= {f"{kind} elsewhere": each for kind, each in method.try_near_keys(pictures, right, 1).items()}
     if method.capabilities.saves:
         attempts["saved"] = method.recover_saved(method.save(faces, SEED, right), right)
+    if (descriptions := method.describe(faces)) is not None:
+        assert max(map(len, descriptions)) <= sealing.LARGEST
+        attempts["file"] = method.draw_described(descriptions)
     if method.capabilities.pastes:
         attempts["pasted"] = method.recover_onto(pictures, right, faces.images)
     for attempt, result in (attempts | method.views(faces)).items():

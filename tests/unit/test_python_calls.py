@@ -20,6 +20,7 @@ from PIL import Image
 import masquerade
 from command_line import anonymize, folder_with_portrait, make_original_keyed, portrait, report, repository, written
 from masquerade.core import discovery
+from masquerade.core.images import to_float, to_uint8
 from masquerade.judges.dlib_face import DlibFace
 from masquerade.methods.gaussian_noise import GaussianNoise
 from masquerade.params.paths import Paths
@@ -375,6 +376,53 @@ class TestKeys:
         again = keyed.recover(np.asarray(hidden.image), key=KEY, salt=hidden.faces[0].salt)
         assert np.array_equal(np.asarray(again), shown)
         assert np.abs(shown.astype(int) - np.asarray(hidden.image)).mean() > 20
+
+    @pytest.fixture
+    def describing(self, keyed, monkeypatch):
+        """A method with keys that describes a face by its mean color."""
+
+        def describe(method, faces):
+            return [bytes(color) for color in to_uint8(faces.images).mean(axis=(1, 2)).round().astype(np.uint8)]
+
+        def draw(method, descriptions):
+            colors = np.array([list(each) for each in descriptions], dtype=np.uint8)
+            return to_float(np.broadcast_to(colors[:, None, None], (len(colors), 64, 64, 3)).copy())
+
+        cls = type(keyed._method)
+        monkeypatch.setattr(cls, "describe", describe)
+        monkeypatch.setattr(cls, "draw_described", draw)
+        return keyed
+
+    def test_a_sealed_record_brings_the_face_back_and_opens_beside_its_image_with_its_key_alone(
+        self, describing, tmp_path
+    ):
+        plain = describing.anonymize(portrait(), key=KEY)
+        hidden = describing.anonymize(portrait(), key=KEY, sealed=True)
+        assert "masquerade record" not in plain.image.info
+        assert len(hidden.image.info["masquerade record"]) <= 4 * 512 / 3 + 3
+        shown = np.asarray(describing.recover(hidden.image, key=KEY))
+        assert np.ptp(shown, axis=(0, 1)).max() == 0, "the mean color, from the record"
+        from_image = np.asarray(describing.recover(hidden.image, key=KEY, from_image=True))
+        assert np.ptp(from_image, axis=(0, 1)).max() > 0
+        hidden.save(tmp_path / "hidden.png")
+        batch = describing.recover_folder(tmp_path / "hidden.png", tmp_path / "out", key=KEY)
+        assert batch.rows[0]["recovered_from"] == "file"
+        with pytest.raises(masquerade.WrongKey):
+            describing.recover(hidden.image, key="incorrect horse battery")
+        exchanged = hidden.image.copy()
+        mirrored = describing.anonymize(np.asarray(portrait())[:, ::-1].copy(), key=KEY, sealed=True)
+        exchanged.info["masquerade record"] = mirrored.image.info["masquerade record"]
+        with pytest.raises(masquerade.PictureError, match="does not open"):
+            describing.recover(exchanged, key=KEY)
+        exchanged.info["masquerade record"] = "cut"
+        with pytest.raises(masquerade.PictureError, match="damaged"):
+            describing.recover(exchanged, key=KEY)
+
+    def test_a_record_that_nobody_could_make_is_refused(self, keyed, noise):
+        with pytest.raises(masquerade.ParameterError, match="seals no record"):
+            keyed.anonymize(portrait(), key=KEY, sealed=True)
+        with pytest.raises(masquerade.ParameterError, match="seals no record"):
+            noise.anonymize(portrait(), sealed=True)
 
     def test_a_saved_picture_brings_its_salt(self, keyed, tmp_path):
         hidden = keyed.anonymize(portrait(), key=KEY)

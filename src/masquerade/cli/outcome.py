@@ -12,7 +12,7 @@ from masquerade.cli import common
 from masquerade.core.errors import MasqueradeError
 from masquerade.pipeline.inspection import RECOGNIZED
 from masquerade.pipeline.outputs import REPORT
-from masquerade.pipeline.release import FOUND, NO, YES, Row
+from masquerade.pipeline.release import FILE, FOUND, IMAGE, NO, YES, Row
 from masquerade.pipeline.whole_photographs import HIDDEN
 
 INCOMPLETE = 3
@@ -61,6 +61,9 @@ def _count_recognized(written: list[Row], done: str) -> list[Line]:
         lines.append((len(recognized), text, "green"))
         nearness = mean(float(row["psnr"]) for row in compared)
         lines.append((len(compared), f"compared with the original: PSNR {nearness:.1f} dB on average", "green"))
+    for source, text in ((FILE, "came from the sealed record in their file"), (IMAGE, "came from their image alone")):
+        if count := sum(row.get("recovered_from") == source for row in written):
+            lines.append((count, text, "dim"))
     unsalted = sum(row.get("salted") == NO for row in written)
     if unsalted:
         lines.append((unsalted, "had no salt, and were recovered with the key alone", "dim"))

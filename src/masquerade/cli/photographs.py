@@ -104,6 +104,14 @@ class AnonymizeOptions:
             help="Store a check of the key beside the salt, with which `recover` recognizes a wrong key. Default: on."
         ),
     ] = None
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record",
+            help="Store a record of each original face in its image, sealed under the key. `recover` brings the face "
+            "back from it; without it, from the image alone, which rarely succeeds.",
+        ),
+    ] = False
     scale: Scale = None
     overwrite: Overwrite = False
     go_on: Annotated[bool, typer.Option("--continue", help="Continue a batch that was interrupted.")] = False
@@ -137,6 +145,7 @@ def anonymize(given: AnonymizeOptions) -> None:
             small=given.small,
             salted=given.salt,
             checked=given.key_check,
+            sealed=given.record,
             large=given.large,
             keep_recognizable=given.keep_recognizable,
             go_on=given.go_on,
@@ -182,6 +191,10 @@ class RecoverOptions:
             help="Assume that images without a known salt were anonymized without one. They are refused otherwise.",
         ),
     ] = False
+    from_image: Annotated[
+        bool,
+        typer.Option("--from-image", help="Recover from the image alone, also if its file holds a sealed record."),
+    ] = False
     scale: Annotated[
         str | None,
         typer.Option(
@@ -194,8 +207,9 @@ class RecoverOptions:
 
 @read_options
 def recover(given: RecoverOptions) -> None:
-    """Recover the faces that an invertible method has anonymized, from the anonymized images and the key alone.
+    """Recover the faces that an invertible method has anonymized, with the key.
 
+    They come from the sealed records in the files (`anonymize --record`), else from the anonymized images alone.
     An image is refused if its salt is lost, if the key is wrong, or if another program anonymized it. The exit status
     is 0 if every file has all of its results, 3 if some results are missing, and 1 after an error or without any
     result.
@@ -219,6 +233,7 @@ def recover(given: RecoverOptions) -> None:
             key=_read_key(given.key_file, confirm=False),
             originals=given.originals,
             no_salt=given.no_salt,
+            from_image=given.from_image,
             overwrite=given.overwrite,
             progress=status.update,
         )

@@ -52,6 +52,10 @@ class PictureError(MasqueradeError):
     """One image cannot be used. It is recorded as refused, with this text as the reason."""
 
 
+class SealError(PictureError):
+    """A sealed record does not open."""
+
+
 class NoFace(PictureError):
     """No face was found in a photograph."""
 

@@ -287,6 +287,17 @@ class Method(ABC):
         """The original faces, recovered from the result of `save`: float32 (N, 3, H, W) in [-1, 1]."""
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
+    def describe(self, faces: Faces) -> list[bytes] | None:
+        """A short text of each ORIGINAL face, from which `draw_described` draws it again: at most `sealing.LARGEST`
+        bytes each. It is the face itself, and is kept sealed under the key of the image (core/sealing.py). None if the
+        method describes no face.
+        """
+        return None
+
+    def draw_described(self, descriptions: Sequence[bytes]) -> np.ndarray:
+        """The faces of `describe`: float32 (N, 3, H, W) in [-1, 1]."""
+        raise NotImplementedError(f"{type(self).__name__} describes no face")
+
     def recover_onto(self, images: np.ndarray, keys: Sequence[bytes], originals: np.ndarray) -> np.ndarray:
         """As `recover`, with the background of the ORIGINAL images, which a recovery does not have in practice.
 

@@ -27,6 +27,10 @@ Result = TypeVar("Result")
 Progress = Callable[[int], None]
 KeysOf = Callable[[Faces], Sequence[bytes]]
 """Faces -> the key of each one."""
+OpenRecord = Callable[[str, bytes, np.ndarray], bytes]
+"""The text of a sealed record, the key of its image and the image, uint8 (H, W, 3) -> what it holds."""
+RECORD = "record"
+"""The column of an index with the sealed records; '' for a face without one."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +118,13 @@ def experiment_keys(kind: Keys, seed: int, *purpose: object) -> KeysOf:
 
 def recover(
     archive: FaceArchive, output: Path | MemoryArchive, method: Method, keys_of: KeysOf, batch: int,
-    progress: Progress | None = None,
+    progress: Progress | None = None, open_record: OpenRecord | None = None,
 ) -> None:  # fmt: skip
     """Write the faces that ``method`` recovers with their keys from the images of an anonymized ``archive`` alone.
 
-    ``keys_of`` gives the keys of faces. Refusals as in `anonymize`. Raises ProtocolError also if
-    the method is not invertible.
+    ``keys_of`` gives the keys of faces. ``open_record``: opens the sealed record of a face that has one (the column
+    ``record``), from which it is drawn; None: records do not count. Refusals as in `anonymize`. Raises ProtocolError
+    also if the method is not invertible.
     """
     if not method.capabilities.invertible:
         raise ProtocolError(f"{_find_name(method)} is not invertible: its images cannot be recovered.")
@@ -128,7 +133,17 @@ def recover(
     usable = rows[~rows["id"].isin(refused.keys())]
 
     def work(faces: Faces) -> np.ndarray:
-        return method.recover(faces.images, keys_of(faces))
+        keys = keys_of(faces)
+        records = faces.index[RECORD].tolist() if open_record and RECORD in faces.index else [""] * len(faces)
+        sealed = np.array([bool(record) for record in records])
+        images = np.empty_like(faces.images)
+        if not sealed.all():
+            images[~sealed] = method.recover(faces.images[~sealed], [keys[row] for row in np.flatnonzero(~sealed)])
+        if sealed.any():
+            assert open_record is not None
+            pictures, at = to_uint8(faces.images), np.flatnonzero(sealed)
+            images[sealed] = method.draw_described([open_record(records[row], keys[row], pictures[row]) for row in at])
+        return images
 
     results = _yield_results(archive, usable, method, work, batch, None, progress)
     write(output, rows, refused, results, {}, {**archive.metadata, "recovered_by": _find_name(method)})

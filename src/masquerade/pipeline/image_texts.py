@@ -6,26 +6,32 @@ a wrong key. The provenance tag is method, variant, scale and networks: a key br
 alone, and others draw somebody else without any sign of it. The columns of one row:
 
     salt: 00112233445566778899aabbccddeeff    check: scrypt 0123456789abcdef    maker: fit/default photo 0f3a1c...
+
+A PNG may also hold a record of the original face, sealed under the key of the image (core/sealing.py).
 """
 
+import base64
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from masquerade.core import fingerprints, keys, seeding
-from masquerade.core.errors import PictureError
+import numpy as np
+
+from masquerade.core import fingerprints, keys, sealing, seeding
+from masquerade.core.errors import PictureError, SealError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Keys
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.names import files as files_below
 from masquerade.faces.photographs.names import folder_of
 from masquerade.methods import Resources
+from masquerade.pipeline import anonymization
 from masquerade.pipeline.outputs import REPORT, read_report
 
 SALT = "salt"  # the column in an archive and in the report
@@ -35,6 +41,8 @@ CHECK_KEYWORD = "masquerade check"  # of the text in the PNG
 UNCHECKED = "none"  # the check of an image that says nothing about its key
 SCRYPT = "scrypt"  # before the digits of a check: a spreadsheet takes digits alone for a number
 LENGTH = 16  # bytes, so that no two images get the same (RFC 8018, section 4.1, asks for 8 or more)
+RECORD = anonymization.RECORD  # the column in an archive: the sealed record of a face, in base64
+RECORD_KEYWORD = "masquerade record"  # of the text in the PNG
 MAKER = "maker"  # the column in the report
 MAKER_KEYWORD = "masquerade maker"  # of the text in the PNG
 _TEXT = re.compile(r"(?P<method>[a-z0-9_]+)/(?P<variant>[a-z0-9_]+) (?P<scale>[a-z0-9_]+) (?P<networks>[0-9a-f]{16}|-)")
@@ -57,8 +65,8 @@ def states_provenance(texts: Mapping[str, str]) -> bool:
 
 
 def read_texts(texts: Mapping[str, str]) -> dict[str, str]:
-    """Salt, check and provenance tag in the ``texts`` of a PNG, under their columns; '' for each that is missing."""
-    keywords = {SALT: SALT_KEYWORD, CHECK: CHECK_KEYWORD, MAKER: MAKER_KEYWORD}
+    """Salt, check, provenance tag and record in the ``texts`` of a PNG, under their columns; '' for what is missing."""
+    keywords = {SALT: SALT_KEYWORD, CHECK: CHECK_KEYWORD, MAKER: MAKER_KEYWORD, RECORD: RECORD_KEYWORD}
     return {column: texts.get(keyword, "") for column, keyword in keywords.items()}
 
 
@@ -120,6 +128,11 @@ class PersonalKey:
         if check != self.check(salt):
             raise PictureError("wrong key")
 
+    @property
+    def seals(self) -> bool:
+        """Whether records are sealed under it. Few keys are not: trying them all would open every record."""
+        return self._kind.count is None
+
     def of_faces(self, faces: Faces) -> list[bytes]:
         """The key of each face, by the columns `SALT` and `CHECK`: of the person or, with a salt, derived from both."""
         tried = []
@@ -127,6 +140,23 @@ class PersonalKey:
             key = self.key if check else self._of(keys.strip_line_ends(self._secret))
             tried.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
         return tried
+
+
+def seal_records(
+    descriptions: Sequence[bytes], keys_of_faces: Sequence[bytes], pictures: Sequence[np.ndarray]
+) -> list[str]:
+    """The texts of sealed records: of the ``descriptions`` of originals, beside the anonymized ``pictures``."""
+    parts = zip(keys_of_faces, descriptions, pictures, strict=True)
+    return [base64.b64encode(sealing.seal(key, text, picture)).decode() for key, text, picture in parts]
+
+
+def open_record(text: str, key: bytes, picture: np.ndarray) -> bytes:
+    """The description in the text of a sealed record. Raises SealError."""
+    try:
+        record = base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise SealError("the record in its file is damaged") from error
+    return sealing.open_sealed(key, record, picture)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 An attempt is an image with a name: ``recovered`` (from the anonymized image and the right key alone), ``wrong``
 (with another key), ``near.<what>`` (with an almost right key), ``saved`` and ``saved_wrong`` (from the representation
-that could be kept), ``pasted`` (on the background of the ORIGINAL, as in a published evaluation), ``key`` (anonymized
-again, all faces with ONE other key), ``view.<name>`` (other images for a figure). ``number`` counts the images of
-one name. Except in ``key``, every face has a key of its own. Rows of the index:
+that could be kept), ``file`` (from the sealed record in the file of the image, which no other key opens), ``pasted``
+(on the background of the ORIGINAL, as in a published evaluation), ``key`` (anonymized again, all faces with ONE other
+key), ``view.<name>`` (other images for a figure). ``number`` counts the images of one name. Except in ``key``, every
+face has a key of its own. Rows of the index:
 
     id                  source_id  attempt    number  status   reason
     p3_0.recovered.0    p3_0       recovered  0       ok
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from masquerade.core import sealing
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
 from masquerade.methods import Method
@@ -118,9 +120,19 @@ def try_keys(
         saved = method.save(source, seed, right)
         yield ("saved", 0), method.recover_saved(saved, right)
         yield ("saved_wrong", 0), method.recover_saved(saved, draw_keys("wrong", 0))
+    if able.keys.count is None and (descriptions := method.describe(source)) is not None:
+        yield ("file", 0), method.draw_described(_seal_and_open(descriptions, right, faces))
     for number in range(settings.other_keys):
         shared_key = able.keys.experiment(seed, "other", number)
         yield ("key", number), method.anonymize(source, seed, [shared_key] * len(source))
+
+
+def _seal_and_open(descriptions: Sequence[bytes], keys: Sequence[bytes], faces: Faces) -> list[bytes]:
+    """What the owner of the keys reads in the sealed records of the anonymized ``faces``."""
+    parts = zip(keys, descriptions, to_uint8(faces.images), strict=True)
+    nonce = bytes(sealing.NONCE)  # each key of an experiment seals one record
+    sealed = [(key, sealing.seal(key, text, picture, nonce), picture) for key, text, picture in parts]
+    return [sealing.open_sealed(*record) for record in sealed]
 
 
 def _first_attempt(method: Method) -> str:

@@ -23,7 +23,7 @@ from masquerade.faces.folder import NO_FACE, Folder
 from masquerade.faces.photographs import decoding
 from masquerade.methods import Method
 from masquerade.pipeline import image_texts, inspection
-from masquerade.pipeline.image_texts import ProvenanceTag
+from masquerade.pipeline.image_texts import PersonalKey, ProvenanceTag
 from masquerade.pipeline.inspection import AttackView, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import Output
 from masquerade.pipeline.whole_photographs import HIDDEN, NOTHING_TO_CUT, WholePhotographs
@@ -31,6 +31,8 @@ from masquerade.pipeline.whole_photographs import HIDDEN, NOTHING_TO_CUT, WholeP
 LARGE = "large"  # the folder of large results, below that of the others
 FOUND, NOT_FOUND = "found", "no face found"
 YES, NO = "yes", "no"
+FILE, IMAGE = "file", "image"
+"""What a face was recovered from: the sealed record in its file, or its image alone."""
 Crops = Mapping[str, np.ndarray]
 """id -> image, uint8 (S, S, 3)."""
 Clear = Mapping[str, Sequence[np.ndarray]]
@@ -44,7 +46,8 @@ class Anonymized:
     """The release of the faces that ``method`` anonymized.
 
     ``tag``: what made the results; it is in the report, and in the images of a method with keys. ``photographs``: also
-    writes whole photographs; None: crops alone. ``write_large``: the images at the full size of the generator are
+    writes whole photographs; None: crops alone. ``personal``: seals a record of each original face into its image, if
+    the method describes faces; None: no records. ``write_large``: the images at the full size of the generator are
     written, too. Raises ParameterError if the method has none.
     """
 
@@ -56,12 +59,13 @@ class Anonymized:
 
     def __init__(
         self, output: Output, rule: ReleaseRule, method: Method, tag: ProvenanceTag,
-        photographs: WholePhotographs | None = None, write_large: bool = False,
+        photographs: WholePhotographs | None = None, write_large: bool = False, personal: PersonalKey | None = None,
     ):  # fmt: skip
         self._output, self._rule, self._method = output, rule, method
         self._tag, self._photographs, self._write_large = str(tag), photographs, write_large
         self._texts = {image_texts.MAKER_KEYWORD: self._tag} if method.capabilities.keys else {}
         self._gray: set[str] = set()
+        self._personal = personal if personal and personal.seals else None
         enlarge = method.enlarge() if write_large or photographs else None
         if write_large and enlarge is None:
             raise ParameterError(
@@ -91,7 +95,7 @@ class Anonymized:
             if result["status"] == OK:
                 row |= verdicts[source["id"]] | {"maker": self._tag}
             rows.append(row)
-            self._write(row, after)
+        self._write_faces(rows, originals, after)
         if self._photographs:
             for _, group in groupby(rows, key=lambda row: row["file_id"]):
                 of_file = list(group)
@@ -140,7 +144,25 @@ class Anonymized:
         face = FOUND if seen[0].found else NOT_FOUND
         return {**_describe_distance(distance, self._rule.threshold), "face": face, **refusal}
 
-    def _write(self, row: Row, after: Crops) -> None:
+    def _write_faces(self, rows: Sequence[Row], originals: FaceArchive, after: Crops) -> None:
+        """Write the crops that may be written, with their sealed records."""
+        written = [row["id"] for row in rows if row["status"] == OK]
+        records = dict(zip(written, self._seal(written, originals, after), strict=False))
+        for row in rows:
+            self._write(row, after, records.get(row["id"], ""))
+
+    def _seal(self, names: Sequence[str], originals: FaceArchive, after: Crops) -> list[str]:
+        """The texts of the sealed records of these faces; [] without records."""
+        if self._personal is None or not names:
+            return []
+        rows = originals.index.set_index("id", drop=False).loc[list(names)]
+        faces = originals.load(rows=rows)
+        descriptions = self._method.describe(faces)
+        if descriptions is None:
+            return []
+        return image_texts.seal_records(descriptions, self._personal.of_faces(faces), [after[name] for name in names])
+
+    def _write(self, row: Row, after: Crops, record: str) -> None:
         """Write the crop of one face, if it may be written, and set ``output`` and ``large``."""
         name = row["id"]
         remove_face(self._output, name)
@@ -148,6 +170,7 @@ class Anonymized:
             keywords = {
                 image_texts.SALT_KEYWORD: row.get(image_texts.SALT),
                 image_texts.CHECK_KEYWORD: row.get(image_texts.CHECK),
+                image_texts.RECORD_KEYWORD: record,
             }
             texts = self._texts | {keyword: text for keyword, text in keywords.items() if text}
             row["output"] = write_face(self._output, name, after[name], texts)
@@ -197,7 +220,18 @@ def find_originals(source: Folder, size: int, names: set[str]) -> dict[str, Orig
 class Recovered:
     """The release of recovered faces. ``originals``: name of the anonymized image -> original; {} if unknown."""
 
-    columns = ("file", "output", "status", "reason", "salted", "distance", "threshold", "recognized", "psnr")
+    columns = (
+        "file",
+        "output",
+        "status",
+        "reason",
+        "salted",
+        "recovered_from",
+        "distance",
+        "threshold",
+        "recognized",
+        "psnr",
+    )
 
     def __init__(self, output: Output, judge: Inspector, threshold: Threshold, originals: Mapping[str, Original]):
         self._output, self._judge, self._threshold, self._originals = output, judge, threshold, originals
@@ -211,7 +245,9 @@ class Recovered:
         for source, result in zip(anonymized.index.to_dict("records"), results.index.to_dict("records"), strict=True):
             row = {**source, "status": result["status"], "reason": result["reason"], "output": ""}
             row["salted"] = YES if source.get(image_texts.SALT) else NO
+            row["recovered_from"] = ""
             if result["status"] == OK:
+                row["recovered_from"] = FILE if source.get(image_texts.RECORD) else IMAGE
                 row["output"] = write_face(self._output, row["id"], after[row["id"]], {})
                 original = self._originals.get(Path(row["file"]).stem)
                 row |= self._compare(after[row["id"]], original) if original else {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from masquerade.methods.latent.descriptions import CodeDescriptions
 
 BATCH = 32  # images that are encoded or drawn at a time
 SMALL_ARCHITECTURE = (
@@ -76,6 +79,7 @@ class Ifadit(Method):
         if params.small_scale.span:
             self._networks.use_span(saved.frozen("span", Span(params, width)))
         self._read = Remembered(self._encode, kept=2)  # the anonymized images and the originals
+        self._backbones = resources.backbones
 
     @classmethod
     def train(cls, params: IfaditSettings, job: TrainingJob) -> None:
@@ -112,6 +116,20 @@ class Ifadit(Method):
         images = to_float(saved.images)
         recovered = self._apply_secrets(self._transform.inverse, saved.identity, keys)
         return self._draw_refined(recovered, saved.attributes, images, self._read(images)[2])
+
+    def describe(self, faces: Faces) -> list[bytes]:
+        """The inverted code of the original, which the flow does not need."""
+        return self._descriptions.write(self._descriptions.space.invert(faces.images))
+
+    def draw_described(self, descriptions: Sequence[bytes]) -> np.ndarray:
+        return self._descriptions.space.draw(self._descriptions.read(descriptions)).numpy()
+
+    @cached_property
+    def _descriptions(self) -> "CodeDescriptions":
+        from masquerade.methods.latent.descriptions import CodeDescriptions
+        from masquerade.methods.latent.space import LatentSpace
+
+        return CodeDescriptions(LatentSpace({name: self._backbones[name] for name in ("generator", "inversion")}))
 
     def views(self, faces: Faces) -> dict[str, np.ndarray]:
         """Figure 7: drawn from identity and attributes, and with one of them set to zero. Not refined."""

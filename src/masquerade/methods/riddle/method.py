@@ -1,6 +1,7 @@
 """RiDDLE: a transformer encrypts the code of a face with a password, and decrypts it with the same password."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,8 @@ from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from masquerade.methods.latent.descriptions import CodeDescriptions
 
 
 class Riddle(Method):
@@ -72,6 +75,19 @@ class Riddle(Method):
         import torch
 
         return self._draw(self._transform(torch.from_numpy(saved), keys))
+
+    def describe(self, faces: Faces) -> list[bytes]:
+        """The inverted code of the original."""
+        return self._descriptions.write(self._codes.of(faces)[0])
+
+    def draw_described(self, descriptions: Sequence[bytes]) -> np.ndarray:
+        return self._draw(self._descriptions.read(descriptions))
+
+    @cached_property
+    def _descriptions(self) -> "CodeDescriptions":
+        from masquerade.methods.latent.descriptions import CodeDescriptions
+
+        return CodeDescriptions(self._space)
 
     def statement(self) -> dict[str, object]:
         return {"style_layers": "-".join(map(str, self._network.sizes)), "password": "HKDF-SHA256 -> z -> W"}

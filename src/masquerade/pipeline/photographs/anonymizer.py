@@ -25,7 +25,7 @@ from masquerade.faces.folder import Folder
 from masquerade.methods import Method
 from masquerade.params import repository
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline import anonymization, method_files, release
+from masquerade.pipeline import anonymization, image_texts, method_files, release
 from masquerade.pipeline.image_texts import PersonalKey, ProvenanceTag
 from masquerade.pipeline.inspection import MARGIN, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
@@ -127,7 +127,8 @@ class Anonymizer:
     @call()
     def anonymize(
         self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", small: Small | None = None,
-        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, large: bool = False,
+        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, sealed: bool = False,
+        large: bool = False,
     ) -> AnonymizedPhotograph:  # fmt: skip
         """Anonymize one photograph.
 
@@ -135,8 +136,9 @@ class Anonymizer:
         face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``small``: with
         ``all``, ``hide`` under coarse blocks the faces that are too small for a method or cannot be cut out (the
         default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``, ``checked``: whether each
-        face gets a salt, and a check of the key (default: yes). ``large``: with the generator's images of 1024
-        pixels.
+        face gets a salt, and a check of the key (default: yes). ``sealed``: each image gets a record of the original
+        face, sealed under its key, from which the key brings the face back (default: no). ``large``: with the
+        generator's images of 1024 pixels.
 
         Raises StillRecognized, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
         is no image), and KeyFormatError for a key of the wrong form.
@@ -144,7 +146,7 @@ class Anonymizer:
         choosing.check_choice("faces", faces, single.CHOICES)
         choosing.check_faces(None, faces == "all", small)
         folder, output = self._photograph(picture, single.CHOICES[faces]), MemoryOutput()
-        options = FolderOptions(small=small, salted=salted, checked=checked, large=large)
+        options = FolderOptions(small=small, salted=salted, checked=checked, sealed=sealed, large=large)
         steps = self._anonymizing(folder, output, self._personal_key(key), faces == "all", options)
         part = self._process_in_memory(folder, steps)
         return single.make_result(part.rows, output, part.statement)
@@ -177,8 +179,11 @@ class Anonymizer:
             ))  # fmt: skip
 
     @call()
-    def recover(self, picture: Picture, *, key: Key, salt: str | None = None) -> Image.Image:
+    def recover(self, picture: Picture, *, key: Key, salt: str | None = None, from_image: bool = False) -> Image.Image:
         """The face that an image showed before it was anonymized with ``key``.
+
+        It comes from the sealed record in the image's file, if there is one; otherwise, and with ``from_image``, from
+        the image alone.
 
         ``picture``: the face of a result, as of `anonymize`. ``salt``: of that face; None takes the one that the
         image, its file or the report.csv beside it states, and '' says that it has none. Raises WrongKey if the check
@@ -187,18 +192,19 @@ class Anonymizer:
         """
         folder = self._photograph(picture, "refuse", "none", single.read_texts(picture, salt))
         output = MemoryOutput()
-        steps = self._recovering(folder, output, key, no_salt=salt == "")
+        steps = self._recovering(folder, output, key, no_salt=salt == "", from_file=not from_image)
         return single.read_recovered(self._process_in_memory(folder, steps).rows, output)
 
     @call()
     def recover_folder(
         self, pictures: Path, output: Path, *, key: Key, originals: Path | None = None, no_salt: bool = False,
-        overwrite: bool = False, progress: Progress = lambda text: None,
+        from_image: bool = False, overwrite: bool = False, progress: Progress = lambda text: None,
     ) -> Batch:  # fmt: skip
         """Recover the faces of a folder of anonymized images, or of one file, into ``output``, with report.csv.
 
         ``originals``: the photographs before, to say how near the results come. ``no_salt``: images whose salt is not
-        known have none. Raises MasqueradeError; an image that is refused has a row with the reason.
+        known have none. ``from_image``: as of `recover`. Raises MasqueradeError; an image that is refused has a row
+        with the reason.
         """
         pictures, output = files.expand_home(pictures), files.expand_home(output)
         batches.check_output(output, pictures, overwrite)
@@ -210,7 +216,7 @@ class Anonymizer:
                 self._parameters, folder.location, files.expand_home(originals)
             )
         steps = self._recovering(
-            folder, FolderOutput(output / batches.UNFINISHED), key, no_salt, face_originals, progress
+            folder, FolderOutput(output / batches.UNFINISHED), key, no_salt, not from_image, face_originals, progress
         )
         with batches.reserve(output, overwrite):
             return Batch(*batches.process(folder, output, steps, skip=batches.is_not_a_face))
@@ -265,6 +271,8 @@ class Anonymizer:
                 raise ParameterError(
                     f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out."
                 )
+        if options.sealed:
+            self._check_seals(personal)
         find_facts = None
         if personal:
             find_facts = personal.draw_facts(self._seed, options.salted is not False, options.checked is not False)
@@ -281,11 +289,21 @@ class Anonymizer:
 
         rule = ReleaseRule(self._judge, self.threshold, options.keep_recognizable)
         photographs = WholePhotographs(folder, output, rule, options.small != "refuse") if whole else None
-        publisher = release.Anonymized(output, rule, method, self.maker, photographs, options.large)
+        publisher = release.Anonymized(
+            output, rule, method, self.maker, photographs, options.large, personal if options.sealed else None
+        )
         return Steps(work, publisher, find_facts, self._parameters.image.size, method.observes, options.progress)
 
+    def _check_seals(self, personal: PersonalKey | None) -> None:
+        """Raises ParameterError if no record of the original faces can be sealed."""
+        if personal is None or not personal.seals or type(self._method).describe is Method.describe:
+            raise ParameterError(
+                f"'{self.maker.method}' seals no record of the original faces: that takes a method whose keys cannot "
+                "be tried one after the other, and that describes a face in a few bytes (riddle and ifadit)."
+            )
+
     def _recovering(
-        self, folder: Folder, output: Output, key: Key, no_salt: bool,
+        self, folder: Folder, output: Output, key: Key, no_salt: bool, from_file: bool,
         originals: Mapping[str, release.Original] | None = None, progress: Progress = lambda text: None,
     ) -> Steps:  # fmt: skip
         """What recovers the faces of ``folder`` and releases them into ``output``. ``originals``: if they are known."""
@@ -294,10 +312,12 @@ class Anonymizer:
         assert personal is not None  # the method takes a key
 
         def work(anonymized: FaceArchive, results: MemoryArchive) -> None:
-            anonymization.recover(anonymized, results, self._method, personal.of_faces, batches.BATCH)
+            anonymization.recover(
+                anonymized, results, self._method, personal.of_faces, batches.BATCH, open_record=image_texts.open_record
+            )
 
         publisher = release.Recovered(output, self._judge, self._published_threshold, originals or {})
-        find_facts = earlier_runs.find_facts(folder, self.maker, personal, no_salt)
+        find_facts = earlier_runs.find_facts(folder, self.maker, personal, no_salt, from_file)
         return Steps(work, publisher, find_facts, self._parameters.image.size, progress=progress)
 
 

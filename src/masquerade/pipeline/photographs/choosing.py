@@ -50,15 +50,16 @@ class LoadOptions:
 class FolderOptions:
     """The rarer options of `Anonymizer.anonymize_folder`.
 
-    ``small``, ``salted``, ``checked``, ``large``: as of `Anonymizer.anonymize`. ``keep_recognizable``: write what is
-    still recognized, too. ``go_on``: the folder holds results to keep and complete. ``readers``: so many processes find
-    the faces beside this one, for which a script needs ``if __name__ == "__main__"``. ``progress`` is called with a
-    text.
+    ``small``, ``salted``, ``checked``, ``sealed``, ``large``: as of `Anonymizer.anonymize`. ``keep_recognizable``:
+    write what is still recognized, too. ``go_on``: the folder holds results to keep and complete. ``readers``: so many
+    processes find the faces beside this one, for which a script needs ``if __name__ == "__main__"``. ``progress`` is
+    called with a text.
     """
 
     small: Small | None = None
     salted: bool | None = None
     checked: bool | None = None
+    sealed: bool = False
     large: bool = False
     keep_recognizable: bool = False
     go_on: bool = False

@@ -159,10 +159,13 @@ def find_originals(parameters: Parameters, pictures: Path, source: Path) -> dict
     return originals
 
 
-def find_facts(folder: Folder, tag: ProvenanceTag, key: PersonalKey, no_salt: bool) -> Callable[[Row], Row]:
+def find_facts(
+    folder: Folder, tag: ProvenanceTag, key: PersonalKey, no_salt: bool, from_file: bool = True
+) -> Callable[[Row], Row]:  # fmt: skip
     """Finds salt and check of an anonymized image: in its PNG, or in the report beside it, if it lies in a folder.
 
-    ``no_salt``: an image without a known salt was anonymized without one. Raises PictureError if anything else than
+    ``no_salt``: an image without a known salt was anonymized without one. ``from_file``: the sealed record in the PNG
+    is taken, too. Raises PictureError if anything else than
     ``tag`` or ``key`` made the image, and if its salt is lost.
     """
     rows = read_report(folder_of(folder.location) / REPORT) if folder.params.path else []
@@ -178,6 +181,7 @@ def find_facts(folder: Folder, tag: ProvenanceTag, key: PersonalKey, no_salt: bo
         salt, check = facts.get(image_texts.SALT, ""), facts.get(image_texts.CHECK, "")
         image_texts.check_known(salt, without)
         key.verify(salt, check)
-        return {image_texts.SALT: salt, image_texts.CHECK: check}
+        record = texts.get(image_texts.RECORD_KEYWORD, "") if from_file else ""
+        return {image_texts.SALT: salt, image_texts.CHECK: check, image_texts.RECORD: record}
 
     return find

@@ -164,7 +164,9 @@ def read_texts(picture: Picture, salt: str | None) -> dict[str, str] | None:
         texts = decoding.texts(path, path.parent, decoding.PILLOW_LIMIT) if _is_file(path) else {}
     else:
         texts = getattr(picture, "info", {})
-    keywords = (image_texts.SALT_KEYWORD, image_texts.CHECK_KEYWORD, image_texts.MAKER_KEYWORD)
+    keywords = (
+        image_texts.SALT_KEYWORD, image_texts.CHECK_KEYWORD, image_texts.MAKER_KEYWORD, image_texts.RECORD_KEYWORD
+    )  # fmt: skip
     stated = {keyword: str(texts[keyword]) for keyword in keywords if keyword in texts}
     if salt is None:
         return stated
