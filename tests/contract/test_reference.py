@@ -164,7 +164,18 @@ def test_a_sentence_that_a_column_contradicts_is_noted_with_its_numbers(table, m
 
 @pytest.mark.parametrize("key", ITEMS)
 def test_attempts_are_requested_only_of_methods_that_recover_faces_or_take_a_key(key):
-    kinds = {"recovered", "wrong", "near.digit", "near.level", "near.bit", "saved", "saved_wrong", "file", "pasted", "key"}
+    kinds = {
+        "recovered",
+        "wrong",
+        "near.digit",
+        "near.level",
+        "near.bit",
+        "saved",
+        "saved_wrong",
+        "file",
+        "pasted",
+        "key",
+    }
     item = ITEMS[key]
     if item.kind in ("clusters", "tradeoff"):
         assert not reference.list_attempts(item)
