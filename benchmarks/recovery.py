@@ -52,8 +52,8 @@ def main() -> None:
     write(
         "recovery",
         "# Where a recovered person is lost",
-        f"The first {len(faces.ids)} validation people of `{parameters.matrix.train_on}` at scale `{given.scale}`, with "
-        "the right keys. Each place: how many faces are accepted as the person at a false-accept rate of "
+        f"The first {len(faces.ids)} validation people of `{parameters.matrix.train_on}` at scale `{given.scale}`, "
+        "with the right keys. Each place: how many faces are accepted as the person at a false-accept rate of "
         f"{FAR:.0%} on other people (and the median distance). `saved`: from the representation that the image was "
         f"drawn of; `noised`: with {ladder.NOISE:.0%} of noise in it; `exact`: from the image before it was rounded; "
         f"`png`: from its 8 bits; `jpeg`: of quality {ladder.QUALITY}; `resized`: reduced to half and enlarged again.",
