@@ -32,7 +32,7 @@ from masquerade.core.errors import (
 if TYPE_CHECKING:
     from masquerade.methods import list_methods as methods
     from masquerade.pipeline.photographs.anonymizer import Anonymizer, load
-    from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions
+    from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions, RecoveryOptions
     from masquerade.pipeline.photographs.single import AnonymizedFace, AnonymizedPhotograph
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "NoFace",
     "ParameterError",
     "PictureError",
+    "RecoveryOptions",
     "SeveralFaces",
     "StillRecognized",
     "WrongKey",
@@ -61,6 +62,7 @@ _HOMES = {
     "Batch": "pipeline.photographs.choosing",
     "FolderOptions": "pipeline.photographs.choosing",
     "LoadOptions": "pipeline.photographs.choosing",
+    "RecoveryOptions": "pipeline.photographs.choosing",
     "load": "pipeline.photographs.anonymizer",
     "AnonymizedFace": "pipeline.photographs.single",
     "AnonymizedPhotograph": "pipeline.photographs.single",

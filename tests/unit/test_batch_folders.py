@@ -185,7 +185,12 @@ class TestNames:
         monkeypatch.chdir(root)
         original = masquerade.load("original", root="~/repository")
         original.anonymize_folder("~/photographs", "~/out", key="correct horse battery")
-        original.recover_folder("~/out", "~/back", key="correct horse battery", originals="~/photographs")
+        original.recover_folder(
+            "~/out",
+            "~/back",
+            key="correct horse battery",
+            options=masquerade.RecoveryOptions(originals="~/photographs"),
+        )
         original.anonymize("~/photographs/one.jpg", key="correct horse battery").save("~/face.png")
         original.recover("~/face.png", key="correct horse battery", salt=None)
         assert (tmp_path / "face.png").is_file()

@@ -217,7 +217,7 @@ def recover(given: RecoverOptions) -> None:
     from masquerade.cli import outcome
     from masquerade.pipeline import image_texts
     from masquerade.pipeline.photographs import anonymizer, batches
-    from masquerade.pipeline.photographs.choosing import LoadOptions
+    from masquerade.pipeline.photographs.choosing import LoadOptions, RecoveryOptions
 
     batches.check_output(given.output, given.pictures, given.overwrite)
     scale, variant = given.scale, given.variant
@@ -231,11 +231,13 @@ def recover(given: RecoverOptions) -> None:
             given.pictures,
             given.output,
             key=_read_key(given.key_file, confirm=False),
-            originals=given.originals,
-            no_salt=given.no_salt,
-            from_image=given.from_image,
             overwrite=given.overwrite,
-            progress=status.update,
+            options=RecoveryOptions(
+                originals=given.originals,
+                no_salt=given.no_salt,
+                from_image=given.from_image,
+                progress=status.update,
+            ),
         )
     outcome.summarize(batch.rows, given.output, method.title, {}, "recovered")
 

@@ -31,7 +31,7 @@ from masquerade.pipeline.inspection import MARGIN, Inspector, ReleaseRule, Thres
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
 from masquerade.pipeline.photographs import batches, choosing, earlier_runs, single
 from masquerade.pipeline.photographs.batches import Part, Progress, Steps
-from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions, Several, Small
+from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions, RecoveryOptions, Several, Small
 from masquerade.pipeline.photographs.earlier_runs import Contents
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
 from masquerade.pipeline.whole_photographs import WholePhotographs
@@ -127,16 +127,15 @@ class Anonymizer:
     @call()
     def anonymize(
         self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", small: Small | None = None,
-        key: Key | None = None, salted: bool | None = None, checked: bool | None = None, sealed: bool = False,
-        large: bool = False,
+        key: Key | None = None, salted: bool | None = None, sealed: bool = False, large: bool = False,
     ) -> AnonymizedPhotograph:  # fmt: skip
         """Anonymize one photograph.
 
         ``picture``: a path, a PIL image, or an array uint8 (H, W, 3) of RGB. ``faces``: the photograph shows ``one``
         face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``small``: with
         ``all``, ``hide`` under coarse blocks the faces that are too small for a method or cannot be cut out (the
-        default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``, ``checked``: whether each
-        face gets a salt, and a check of the key (default: yes). ``sealed``: each image gets a record of the original
+        default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``: whether each face gets a
+        salt (default: yes). ``sealed``: each image gets a record of the original
         face, sealed under its key, from which the key brings the face back (default: no). ``large``: with the
         generator's images of 1024 pixels.
 
@@ -146,7 +145,7 @@ class Anonymizer:
         choosing.check_choice("faces", faces, single.CHOICES)
         choosing.check_faces(None, faces == "all", small)
         folder, output = self._photograph(picture, single.CHOICES[faces]), MemoryOutput()
-        options = FolderOptions(small=small, salted=salted, checked=checked, sealed=sealed, large=large)
+        options = FolderOptions(small=small, salted=salted, sealed=sealed, large=large)
         steps = self._anonymizing(folder, output, self._personal_key(key), faces == "all", options)
         part = self._process_in_memory(folder, steps)
         return single.make_result(part.rows, output, part.statement)
@@ -192,32 +191,30 @@ class Anonymizer:
         """
         folder = self._photograph(picture, "refuse", "none", single.read_texts(picture, salt))
         output = MemoryOutput()
-        steps = self._recovering(folder, output, key, no_salt=salt == "", from_file=not from_image)
+        options = RecoveryOptions(no_salt=salt == "", from_image=from_image)
+        steps = self._recovering(folder, output, key, options, {})
         return single.read_recovered(self._process_in_memory(folder, steps).rows, output)
 
     @call()
     def recover_folder(
-        self, pictures: Path, output: Path, *, key: Key, originals: Path | None = None, no_salt: bool = False,
-        from_image: bool = False, overwrite: bool = False, progress: Progress = lambda text: None,
+        self, pictures: Path, output: Path, *, key: Key, overwrite: bool = False,
+        options: RecoveryOptions | None = None,
     ) -> Batch:  # fmt: skip
         """Recover the faces of a folder of anonymized images, or of one file, into ``output``, with report.csv.
 
-        ``originals``: the photographs before, to say how near the results come. ``no_salt``: images whose salt is not
-        known have none. ``from_image``: as of `recover`. Raises MasqueradeError; an image that is refused has a row
-        with the reason.
+        ``options``: the rarer ones. Raises MasqueradeError; an image that is refused has a row with the reason.
         """
+        options = options or RecoveryOptions()
         pictures, output = files.expand_home(pictures), files.expand_home(output)
         batches.check_output(output, pictures, overwrite)
         folder = self._photographs(pictures, "refuse", alignment="none")
         face_originals = {}
-        if originals:
+        if options.originals:
             self.check_recovers()
             face_originals = earlier_runs.find_originals(
-                self._parameters, folder.location, files.expand_home(originals)
+                self._parameters, folder.location, files.expand_home(options.originals)
             )
-        steps = self._recovering(
-            folder, FolderOutput(output / batches.UNFINISHED), key, no_salt, not from_image, face_originals, progress
-        )
+        steps = self._recovering(folder, FolderOutput(output / batches.UNFINISHED), key, options, face_originals)
         with batches.reserve(output, overwrite):
             return Batch(*batches.process(folder, output, steps, skip=batches.is_not_a_face))
 
@@ -303,10 +300,10 @@ class Anonymizer:
             )
 
     def _recovering(
-        self, folder: Folder, output: Output, key: Key, no_salt: bool, from_file: bool,
-        originals: Mapping[str, release.Original] | None = None, progress: Progress = lambda text: None,
+        self, folder: Folder, output: Output, key: Key, options: RecoveryOptions,
+        originals: Mapping[str, release.Original],
     ) -> Steps:  # fmt: skip
-        """What recovers the faces of ``folder`` and releases them into ``output``. ``originals``: if they are known."""
+        """What recovers the faces of ``folder`` and releases them into ``output``. ``originals``: those that are known."""
         self.check_recovers()
         personal = self._personal_key(key)
         assert personal is not None  # the method takes a key
@@ -316,9 +313,9 @@ class Anonymizer:
                 anonymized, results, self._method, personal.of_faces, batches.BATCH, open_record=image_texts.open_record
             )
 
-        publisher = release.Recovered(output, self._judge, self._published_threshold, originals or {})
-        find_facts = earlier_runs.find_facts(folder, self.maker, personal, no_salt, from_file)
-        return Steps(work, publisher, find_facts, self._parameters.image.size, progress=progress)
+        publisher = release.Recovered(output, self._judge, self._published_threshold, originals)
+        find_facts = earlier_runs.find_facts(folder, self.maker, personal, options.no_salt, not options.from_image)
+        return Steps(work, publisher, find_facts, self._parameters.image.size, progress=options.progress)
 
 
 @call()

@@ -50,8 +50,8 @@ class LoadOptions:
 class FolderOptions:
     """The rarer options of `Anonymizer.anonymize_folder`.
 
-    ``small``, ``salted``, ``checked``, ``sealed``, ``large``: as of `Anonymizer.anonymize`. ``keep_recognizable``:
-    write what is still recognized, too. ``go_on``: the folder holds results to keep and complete. ``readers``: so many
+    ``small``, ``salted``, ``sealed``, ``large``: as of `Anonymizer.anonymize`. ``checked``: whether each face gets a
+    check of the key (default: yes). ``keep_recognizable``: write what is still recognized, too. ``go_on``: the folder holds results to keep and complete. ``readers``: so many
     processes find the faces beside this one, for which a script needs ``if __name__ == "__main__"``. ``progress`` is
     called with a text.
     """
@@ -64,6 +64,20 @@ class FolderOptions:
     keep_recognizable: bool = False
     go_on: bool = False
     readers: int = 0
+    progress: Progress = lambda text: None
+
+
+@dataclass(frozen=True)
+class RecoveryOptions:
+    """The rarer options of `Anonymizer.recover_folder`.
+
+    ``originals``: the photographs before, to say how near the results come. ``no_salt``: images whose salt is not known
+    have none. ``from_image``: as of `Anonymizer.recover`. ``progress`` is called with a text.
+    """
+
+    originals: Path | str | None = None
+    no_salt: bool = False
+    from_image: bool = False
     progress: Progress = lambda text: None
 
 
