@@ -30,7 +30,7 @@ from masquerade.pipeline.image_texts import PersonalKey, ProvenanceTag
 from masquerade.pipeline.inspection import MARGIN, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
 from masquerade.pipeline.photographs import batches, choosing, earlier_runs, single
-from masquerade.pipeline.photographs.batches import Part, Progress, Steps
+from masquerade.pipeline.photographs.batches import Part, Steps
 from masquerade.pipeline.photographs.choosing import Batch, FolderOptions, LoadOptions, RecoveryOptions, Several, Small
 from masquerade.pipeline.photographs.earlier_runs import Contents
 from masquerade.pipeline.photographs.single import AnonymizedPhotograph, Picture
