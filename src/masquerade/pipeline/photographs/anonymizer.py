@@ -303,7 +303,7 @@ class Anonymizer:
         self, folder: Folder, output: Output, key: Key, options: RecoveryOptions,
         originals: Mapping[str, release.Original],
     ) -> Steps:  # fmt: skip
-        """What recovers the faces of ``folder`` and releases them into ``output``. ``originals``: those that are known."""
+        """What recovers the faces of ``folder`` and releases them into ``output``. ``originals``: those known."""
         self.check_recovers()
         personal = self._personal_key(key)
         assert personal is not None  # the method takes a key

@@ -51,9 +51,9 @@ class FolderOptions:
     """The rarer options of `Anonymizer.anonymize_folder`.
 
     ``small``, ``salted``, ``sealed``, ``large``: as of `Anonymizer.anonymize`. ``checked``: whether each face gets a
-    check of the key (default: yes). ``keep_recognizable``: write what is still recognized, too. ``go_on``: the folder holds results to keep and complete. ``readers``: so many
-    processes find the faces beside this one, for which a script needs ``if __name__ == "__main__"``. ``progress`` is
-    called with a text.
+    check of the key (default: yes). ``keep_recognizable``: write what is still recognized, too. ``go_on``: the folder
+    holds results to keep and complete. ``readers``: so many processes find the faces beside this one, for which a
+    script needs ``if __name__ == "__main__"``. ``progress`` is called with a text.
     """
 
     small: Small | None = None
