@@ -3,19 +3,23 @@
 import json
 import re
 import shutil
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
 import torch
 
 import command_line
 from masquerade.core import discovery, fingerprints
 from masquerade.core.errors import CheckpointError, MasqueradeError, ParameterError
+from masquerade.judges import Judge
 from masquerade.lineage import provenance
 from masquerade.methods.latent import SetOfFakes, fakes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.params import loading, overlays
 from masquerade.params.paths import Paths
-from masquerade.pipeline import method_files, pretrained_networks, weights_export
+from masquerade.pipeline import distractors, method_files, pretrained_networks, weights_export
 from masquerade.pipeline.graph import Graph
 from masquerade.training import cards, checkpoints, pretrained
 from own_weights import (
@@ -274,3 +278,42 @@ class TestFakes:
         edit(drawn, {"fakes": {"published": "weights:fakes", "psi": 0.5}})
         with pytest.raises(ParameterError, match=r"fakes.*psi is 0\.5 here, and 0\.7 in the weights"):
             pretrained_networks.check_pretrained(loading.load(drawn, "tiny"), drawn)
+
+
+class TestDistractors:
+    """The embeddings of drawn faces are exported and adopted as networks are."""
+
+    @pytest.fixture
+    def drawn(self, trained):
+        """The repository with embeddings that were computed and exported with its generator."""
+        parameters, paths = loading.load(trained, "tiny"), Paths("tiny")
+        colors = SimpleNamespace(measure=lambda images: {"embedding": images.mean(axis=(2, 3))})
+        generator = trained / paths.backbone.format(backbone="generator")
+        distractors.write_distractors(
+            {"generator": generator}, {"recognizer_a": cast(Judge, colors)}, trained / paths.distractors,
+            parameters.distractors, parameters.data_seed,
+        )  # fmt: skip
+        record(trained, paths.distractors)
+        weights_export.export(trained, "tiny", ["distractors"])
+        return trained
+
+    def test_they_come_back_with_16_bits_for_their_generator_alone(self, drawn, tmp_path):
+        parameters, paths = loading.load(drawn, "tiny"), Paths("tiny")
+        before = distractors.read_distractors(drawn / paths.distractors)["recognizer_a"]
+        settings = parameters.distractors.model_copy(update={"published": "weights:distractors"})
+        card = cards.check_bytes("distractors", drawn)
+        assert card.belongs_to == {"generator": cards.read_card("generator", drawn).sha256}
+        assert weights_export.find_drift(card, parameters) == []
+        generator, adopted = tmp_path / "generator.safetensors", tmp_path / "distractors.safetensors"
+        architecture = discovery.load("backbones", "generator").architecture
+        pretrained.load_pretrained("generator", architecture, parameters.backbones["generator"], {}, generator, drawn)
+        distractors.adopt(settings, {"generator": generator}, adopted, drawn)
+        after = distractors.read_distractors(adopted)["recognizer_a"]
+        assert before.shape == (settings.count, 3)
+        assert np.array_equal(after, before.astype(np.float16))
+        another = {"generator": drawn / paths.backbone.format(backbone="generator")}
+        with pytest.raises(CheckpointError, match="belongs to 'weights:generator'"):
+            distractors.adopt(settings, another, tmp_path / "others.safetensors", drawn)
+        more = settings.model_copy(update={"count": settings.count + 1})
+        with pytest.raises(ParameterError, match="count is 25 here, and 24 in the weights"):
+            distractors.adopt(more, {"generator": generator}, tmp_path / "more.safetensors", drawn)
