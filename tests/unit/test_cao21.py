@@ -86,6 +86,15 @@ class TestReferences:
         np.testing.assert_allclose(reference, normalize(library[people].mean(axis=0)[None])[0])
         assert (library @ reference).max() < 0.75
 
+    def test_centered_references_are_not_alike_where_people_have_much_in_common(self):
+        library = normalize(units(6, rows=60, width=64) + units(7, rows=1, width=64))
+        alike, centered = (
+            np.stack([cao21.References(library, 10, 10**6, choice).average(password) for password in range(40)])
+            for choice in (False, True)
+        )
+        assert (alike @ alike.T).mean() > 0.8
+        assert abs((centered @ centered.T).mean()) < 0.1
+
     def test_too_few_people_are_refused(self):
         with pytest.raises(ValueError, match="12 people give 66 different sets of 10, fewer than 1000000 passwords"):
             cao21.References(units(5, rows=12), 10, passwords=10**6)

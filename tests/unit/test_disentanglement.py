@@ -15,7 +15,7 @@ from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive
 from masquerade.methods import Resources
 from masquerade.methods._disentanglement import DisentanglementSettings, training
-from masquerade.methods._disentanglement.network import AAD, AttributeEncoder, LatentDisentanglement
+from masquerade.methods._disentanglement.network import AAD, AttributeEncoder, FrozenStageOne, LatentDisentanglement
 from masquerade.methods.latent import codes
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.inputs import apply_in_batches
@@ -265,9 +265,9 @@ def world(tmp_path_factory):
     return folder, paths
 
 
-def method(world, latents=None):
+def method(world, latents=None, identity_steps=0):
     folder, paths = world
-    variant = METHOD.Variant(epsilon=6.0, sensitivity="bound", sampler="seeded")
+    variant = METHOD.Variant(epsilon=6.0, sensitivity="bound", sampler="seeded", identity_steps=identity_steps)
     return METHOD(PARAMS, variant, Resources(folder / "identitydp.safetensors", paths, latents=latents))
 
 
@@ -297,6 +297,21 @@ def test_the_mapping_alone_learns_and_the_loss_of_identities_falls(world):
     assert "adversarial" not in curve[0]
     identities = curve.of("identity")
     assert np.mean(identities[-3:]) < identities[0]
+
+
+def test_steps_bring_the_image_nearer_to_the_identity_and_each_face_alone(world):
+    mapped, approached = (FrozenStageOne(PARAMS, method(world).resources, steps) for steps in (0, 8))
+    images = FaceArchive(world[0] / "faces.zip").load("test").images
+    maps, network = mapped.attributes(images), mapped.network
+    target = np.roll(mapped.identities(images), 1, axis=0)
+
+    def measure_cosines(drawn):
+        vectors = (torch.from_numpy(part) @ network.basis.mT for part in (mapped.identities(drawn), target))
+        return torch.cosine_similarity(*vectors)
+
+    nearer = approached.fuse(target, maps)
+    assert (measure_cosines(nearer) > measure_cosines(mapped.fuse(target, maps))).all()
+    np.testing.assert_allclose(approached.fuse(target[1:2], [maps[0][1:2]]), nearer[1:2], atol=1e-3)
 
 
 def test_codes_that_the_pipeline_has_are_taken(world, monkeypatch):

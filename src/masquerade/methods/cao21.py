@@ -17,10 +17,9 @@ from masquerade.core import seeding
 from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Digits, stack_per_key
-from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._batches import Remembered
-from masquerade.methods._disentanglement import DisentanglementSettings
+from masquerade.methods._disentanglement import DisentanglementSettings, StageOneVariant
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
@@ -89,11 +88,13 @@ class References:
 
     ``library``: unit vectors (M, D), one a person. Passwords 0 .. ``passwords`` - 1 have different sets of people: a
     one-to-one map shuffles the password among all C(M, combined) sets. The map multiplies by a number that has no
-    common divisor with the number of sets. Raises ValueError if there are fewer sets than passwords.
+    common divisor with the number of sets. ``centered``: the mean of the library is subtracted from the mean of a set.
+    Raises ValueError if there are fewer sets than passwords.
     """
 
-    def __init__(self, library: np.ndarray, combined: int, passwords: int):
+    def __init__(self, library: np.ndarray, combined: int, passwords: int, centered: bool = False):
         self.library, self.combined = np.asarray(library, dtype=np.float64), combined
+        self._origin = self.library.mean(axis=0) if centered else 0.0
         self.sets = math.comb(len(library), combined)
         if self.sets < passwords:
             raise ValueError(
@@ -117,7 +118,7 @@ class References:
 
     def average(self, password: int) -> np.ndarray:
         """z_r = f(p), unit (D,)."""
-        mean = self.library[self.choose_people(password)].mean(axis=0)
+        mean = self.library[self.choose_people(password)].mean(axis=0) - self._origin
         return mean / np.linalg.norm(mean)
 
     def mean_angle(self) -> float:
@@ -146,10 +147,14 @@ class Cao21(Method):
         combined: Annotated[int, Field(ge=2)]
         """k, the number of training people whose mean embedding is one reference identity (10: section 5.1)."""
 
-    class Variant(Settings):
+    class Variant(StageOneVariant):
         level: Annotated[int, Field(ge=0, le=9)] | Literal["random"]
         """The privacy level d (0 to 9: section 5.1), or ``random`` for another level for each face, which cannot be
         recovered."""
+        references: Literal["means", "centered"] = "means"
+        """The reference of a password: the mean identity of its k people (section 4.1), or that mean minus the mean of
+        all training people (ours). Embeddings of a recognizer that have much in common give references that are alike,
+        and wrong passwords then give related faces."""
 
     params: Params
     variant: Variant
@@ -158,13 +163,14 @@ class Cao21(Method):
         from masquerade.methods._disentanglement.network import FrozenStageOne
 
         super().__init__(params, variant, resources)
-        self._networks = networks = FrozenStageOne(params, resources)
+        self._networks = networks = FrozenStageOne(params, resources, variant.identity_steps)
         self._space = networks.space
         self._read = Remembered(lambda images: (networks.identities(images), networks.attributes(images)))
         if "references" not in self._networks.rest:
             raise CheckpointError(f"{self.checkpoint} holds no library of reference identities. Train it again.")
         library = self._networks.rest["references"]["identities"].numpy()
-        self._references = References(library, params.combined, PASSWORD.count)
+        centered = variant.references == "centered"
+        self._references = References(library, params.combined, PASSWORD.count, centered)
         self._mean_angle = self._references.mean_angle()
 
     @classmethod

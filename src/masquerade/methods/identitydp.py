@@ -8,9 +8,8 @@ from pydantic import PositiveFloat
 from masquerade.backbones import load_backbone
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import Faces
-from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources, _privacy
-from masquerade.methods._disentanglement import DisentanglementSettings
+from masquerade.methods._disentanglement import DisentanglementSettings, StageOneVariant
 from masquerade.training.settings import TrainingJob
 
 SAMPLE_EPSILON = 6.0  # for the last column of the sample images: section V.D
@@ -33,7 +32,7 @@ class IdentityDP(Method):
 
     Params = DisentanglementSettings
 
-    class Variant(Settings):
+    class Variant(StageOneVariant):
         epsilon: PositiveFloat
         """The privacy budget epsilon of one released image (6 and 0.57: section V.D; from 1.1 to 800 in Figures 4-6).
         Smaller values add more noise."""
@@ -51,7 +50,7 @@ class IdentityDP(Method):
         from masquerade.methods._disentanglement.network import FrozenStageOne
 
         super().__init__(params, variant, resources)
-        self._networks = FrozenStageOne(params, resources)
+        self._networks = FrozenStageOne(params, resources, variant.identity_steps)
         self._space = self._networks.space
         self._mechanism: _privacy.LaplaceMechanism | None = None
         if variant.sensitivity == "bound":
