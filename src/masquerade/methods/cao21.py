@@ -19,7 +19,8 @@ from masquerade.core.images import Faces
 from masquerade.core.keys import Digits, stack_per_key
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._batches import Remembered
-from masquerade.methods._disentanglement import DisentanglementSettings, StageOneVariant
+from masquerade.methods._disentanglement import DisentanglementSettings
+from masquerade.methods.latent import IdentityVariant
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class Cao21(Method):
         combined: Annotated[int, Field(ge=2)]
         """k, the number of training people whose mean embedding is one reference identity (10: section 5.1)."""
 
-    class Variant(StageOneVariant):
+    class Variant(IdentityVariant):
         level: Annotated[int, Field(ge=0, le=9)] | Literal["random"]
         """The privacy level d (0 to 9: section 5.1), or ``random`` for another level for each face, which cannot be
         recovered."""

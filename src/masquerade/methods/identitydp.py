@@ -9,7 +9,8 @@ from masquerade.backbones import load_backbone
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import Faces
 from masquerade.methods import Capabilities, Method, Resources, _privacy
-from masquerade.methods._disentanglement import DisentanglementSettings, StageOneVariant
+from masquerade.methods._disentanglement import DisentanglementSettings
+from masquerade.methods.latent import IdentityVariant
 from masquerade.training.settings import TrainingJob
 
 SAMPLE_EPSILON = 6.0  # for the last column of the sample images: section V.D
@@ -32,7 +33,7 @@ class IdentityDP(Method):
 
     Params = DisentanglementSettings
 
-    class Variant(StageOneVariant):
+    class Variant(IdentityVariant):
         epsilon: PositiveFloat
         """The privacy budget epsilon of one released image (6 and 0.57: section V.D; from 1.1 to 800 in Figures 4-6).
         Smaller values add more noise."""

@@ -73,14 +73,6 @@ class StageOneSmallScale(SmallScale):
     the networks of the paper."""
 
 
-class StageOneVariant(Settings):
-    """How the generator of Stage I draws, whatever Stage II did to the identity vector."""
-
-    identity_steps: NonNegativeInt = 0
-    """Number of optimization steps after `latent_hidden`'s mapping, which bring the code to the identity vector that
-    the face should have (docs/identitydp.md, "The latent stand-in at 256 pixels"); 0 draws the code as it is mapped."""
-
-
 class DisentanglementSettings(Updates, Computed):
     """All parameters of Stage I."""
 

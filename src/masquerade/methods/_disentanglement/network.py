@@ -19,10 +19,10 @@ from masquerade.core.images import Faces, check_size
 from masquerade.methods import Resources
 from masquerade.methods._disentanglement import DisentanglementSettings
 from masquerade.methods.latent.codes import Codes
+from masquerade.methods.latent.identities import approach_identity
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.identity_mapping import IdentityMapping
 from masquerade.networks.inputs import AT_ONCE, apply_in_batches, place
-from masquerade.networks.w_space import PNSpace
 from masquerade.training.checkpoints import Saved
 
 SLOPE = 0.1  # of every LeakyReLU: IdentityDP, Figure 3
@@ -235,36 +235,6 @@ def build(settings: DisentanglementSettings, frozen: Mapping[str, Any], identity
     return Disentanglement(settings, identity_width)
 
 
-LEARNING_RATE, BETAS, LAST = 0.05, (0.9, 0.99), 0.2
-"""Of Adam in `approach_identity`: the first rate, the decays, and the last rate as a share of the first (ours)."""
-PRIOR = 0.05
-"""The weight of the distance from the mapped code in `approach_identity` (ours)."""
-
-
-def approach_identity(
-    codes: Tensor, identity: Tensor, network: LatentDisentanglement, generator: Any, recognizer: nn.Module, steps: int
-) -> Tensor:
-    """Codes (N, layers, style) whose images have the ``identity`` (N, D), after ``steps`` steps of Adam (ours).
-
-    The loss is L_id (Eq. 15) in the span of the network, and the mean squared distance from the given codes in the P_N
-    space of the generator. Each face has its own state, so a face does not depend on its batch.
-    """
-    normal = PNSpace.of(generator)
-    with torch.enable_grad():
-        start = normal(codes)
-        target = normalize(identity @ network.basis.mT)
-        free = codes.detach().clone().requires_grad_(True)
-        optimizer = torch.optim.Adam([free], lr=LEARNING_RATE, betas=BETAS)
-        for step in range(steps):
-            for group in optimizer.param_groups:
-                group["lr"] = LEARNING_RATE * (1 - (1 - LAST) * step / steps)
-            drawn = normalize(recognizer(generator.synthesize(free)) @ network.basis.mT)
-            loss = 1 - (drawn * target).sum(-1) + PRIOR * (normal(free) - start).square().mean((1, 2))
-            (free.grad,) = torch.autograd.grad(loss.sum(), free)
-            optimizer.step()
-    return free.detach()
-
-
 class FrozenStageOne:
     """Identity encoder, attribute encoder and generator of a checkpoint. ``rest``: its further tensors, by part.
 
@@ -333,8 +303,12 @@ class FrozenStageOne:
         return apply_in_batches(lambda vector, *maps: network.fuse(vector, maps), self._batch, identity, *maps).numpy()
 
     def _approach(self, codes: Tensor, identity: Tensor) -> Tensor:
-        assert isinstance(self.network, LatentDisentanglement)
         assert self.space is not None
+        basis = self.network.basis
+
+        def recognize(images: Tensor) -> Tensor:
+            return normalize(self._identity(images) @ basis.mT)
+
         return approach_identity(
-            codes, identity, self.network, self.space.generator, self._identity, self._identity_steps
+            codes, normalize(identity @ basis.mT), self.space.generator, recognize, self._identity_steps
         )

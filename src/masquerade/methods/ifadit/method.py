@@ -9,10 +9,10 @@ import numpy as np
 
 from masquerade.core.images import Faces, check_size, to_float, to_uint8
 from masquerade.core.keys import Secret, expand, stack_per_key
-from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._batches import Remembered
 from masquerade.methods.ifadit import IfaditSettings
+from masquerade.methods.latent import IdentityVariant
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from masquerade.methods.latent.descriptions import CodeDescriptions
 
 BATCH = 32  # images that are encoded or drawn at a time
+AT_ONCE = 4  # images that are optimized at a time: more do not fit into the caches of a processor
 SMALL_ARCHITECTURE = (
     "encoder_start", "linear", "span", "mapping_per_layer", "flow_start", "flow_secret", "flow_aligned",
     "residual_compensation", "refined",
@@ -60,8 +61,10 @@ class Ifadit(Method):
 
     Params = IfaditSettings
     params: IfaditSettings
+    Variant = IdentityVariant
+    variant: IdentityVariant
 
-    def __init__(self, params: IfaditSettings, variant: Settings, resources: Resources):
+    def __init__(self, params: IfaditSettings, variant: IdentityVariant, resources: Resources):
         from masquerade.methods.ifadit.frozen import FrozenNetworks, list_tied_backbones
         from masquerade.methods.ifadit.network import Disentangler, Span, Transform
         from masquerade.networks.inputs import place
@@ -162,13 +165,31 @@ class Ifadit(Method):
         """G(M(z, a)) on a background: Eq. 11."""
         from masquerade.methods.ifadit.losses import refine
 
-        def part(identity: "Tensor", attributes: "Tensor", background: "Tensor", mask: "Tensor") -> "Tensor":
-            generated = self._draw(identity, attributes)
+        def paste(generated: "Tensor", background: "Tensor", mask: "Tensor") -> "Tensor":
             if self.params.small_scale.overlap:
                 mask = mask.minimum(self._networks.mask(generated))
             return refine(generated, background, mask).clamp(-1, 1)
 
-        return self._apply(part, identity, attributes, background, mask)
+        def part(identity: "Tensor", attributes: "Tensor", background: "Tensor", mask: "Tensor") -> "Tensor":
+            codes = self._disentangler.codes(identity, attributes)
+            if self.variant.identity_steps:
+                codes = self._approach(codes, identity, lambda generated: paste(generated, background, mask))
+            return paste(self._networks.generator.synthesize(codes).clamp(-1, 1), background, mask)
+
+        batch = AT_ONCE if self.variant.identity_steps else BATCH
+        return self._apply(part, identity, attributes, background, mask, batch=batch)
+
+    def _approach(self, codes: "Tensor", identity: "Tensor", paste: "Callable[[Tensor], Tensor]") -> "Tensor":
+        """The codes of M, brought to images with the ``identity``: `approach_identity` on the finished images."""
+        from torch.nn.functional import normalize
+
+        from masquerade.methods.latent.identities import approach_identity
+
+        networks = self._networks
+        return approach_identity(
+            codes, normalize(identity), networks.generator, lambda drawn: networks.identity(paste(drawn)),
+            self.variant.identity_steps,
+        )  # fmt: skip
 
     def _draw(self, identity: "Tensor", attributes: "Tensor") -> "Tensor":
         """G(M(z, a)), in [-1, 1]."""
@@ -186,12 +207,12 @@ class Ifadit(Method):
         derived = stack_per_key(keys, lambda key: np.frombuffer(expand(key, width, "ifadit"), dtype=np.uint8))
         return self._apply(lambda part, rows: function(part, map_secrets(generator, rows)), vectors, derived)
 
-    def _apply(self, function: Callable, *batch: np.ndarray) -> Any:
+    def _apply(self, function: Callable, *rows: np.ndarray, batch: int = BATCH) -> Any:
         """The joined results of ``function`` on parts of arrays with one row a face. PictureError for another size."""
         from masquerade.networks.inputs import apply_in_batches
 
-        for array in batch:
+        for array in rows:
             if array.ndim == 4:
                 check_size(array, self._networks.generator.size, "this generator draws")
-        results = apply_in_batches(function, BATCH, *batch)
+        results = apply_in_batches(function, batch, *rows)
         return tuple(part.numpy() for part in results) if isinstance(results, list) else results.numpy()

@@ -3,6 +3,18 @@
 How a method changes a code is in the method's own file or folder; the networks themselves are in backbones/.
 """
 
+from pydantic import NonNegativeInt
+
+from masquerade.core.settings import Settings
+
+
+class IdentityVariant(Settings):
+    """How a code is drawn that a mapping makes of an identity vector, whatever made the vector."""
+
+    identity_steps: NonNegativeInt = 0
+    """Number of optimization steps (`methods.latent.identities`) that bring the code which the mapping gives to the
+    identity that it should have (docs/recovery.md); 0 draws the code as it is mapped, as published."""
+
 
 class SetOfDistractors:
     """What a weight file of distractors depends on. It takes the place of the class of a network, as `SetOfFakes`."""
