@@ -314,6 +314,11 @@ def test_steps_bring_the_image_nearer_to_the_identity_and_each_face_alone(world)
     np.testing.assert_allclose(approached.fuse(target[1:2], [maps[0][1:2]]), nearer[1:2], atol=1e-3)
 
 
+def test_steps_without_a_latent_space_are_refused(world):
+    with pytest.raises(ParameterError, match="identity_steps is 8, but the published generator has no latent codes"):
+        FrozenStageOne(MINI, method(world).resources, 8)
+
+
 def test_codes_that_the_pipeline_has_are_taken(world, monkeypatch):
     folder, paths = world
     codes.write_codes(LatentSpace(paths), FaceArchive(folder / "faces.zip"), folder / "codes.safetensors")

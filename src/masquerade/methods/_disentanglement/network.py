@@ -241,10 +241,15 @@ class FrozenStageOne:
     ``identity_steps``: those of `approach_identity`, which a latent space alone can take.
 
     ``space``: the latent space of a generator in which Stage I works, or None. Raises CheckpointError if it was trained
-    with other backbones, or does not fit ``settings``.
+    with other backbones, or does not fit ``settings``, and ParameterError for steps without a latent space.
     """
 
     def __init__(self, settings: DisentanglementSettings, resources: Resources, identity_steps: int):
+        if identity_steps and not settings.is_latent:
+            raise ParameterError(
+                f"identity_steps is {identity_steps}, but the published generator has no latent codes to optimize. Set "
+                "it to 0, or small_scale.latent_hidden to the number of hidden units of the latent stand-in."
+            )
         self._batch = settings.batch  # a batch of the training fits into memory
         self._identity_steps = identity_steps
         backbones = resources.backbones
