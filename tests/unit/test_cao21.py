@@ -70,6 +70,23 @@ def test_wrong_password_or_level_does_not_recover_the_vector(wrong):
     assert (normalize(cao21.rotate_back(turned, *guess)) * z).sum(axis=1).max() < 0.9
 
 
+class TestOrigin:
+    def test_directions_and_vectors_are_inverse(self):
+        people = normalize(units(6, rows=60, width=64) + units(7, rows=1, width=64))
+        for origin in (cao21.Origin(), cao21.Origin(people)):
+            np.testing.assert_allclose(origin.find_vectors(origin.find_directions(people)), people, atol=1e-12)
+        np.testing.assert_allclose(cao21.Origin().find_directions(people), people)
+
+    def test_around_their_mean_people_with_much_in_common_have_references_that_are_not_alike(self):
+        people = normalize(units(6, rows=60, width=64) + units(7, rows=1, width=64))
+        alike, centered = (
+            np.stack([cao21.References(origin.find_directions(people), 10, 10**6).average(key) for key in range(40)])
+            for origin in (cao21.Origin(), cao21.Origin(people))
+        )
+        assert (alike @ alike.T).mean() > 0.8
+        assert abs((centered @ centered.T).mean()) < 0.1
+
+
 class TestReferences:
     def test_every_password_selects_a_different_set_of_people(self):
         references = cao21.References(units(3, rows=9), 4, passwords=126)  # C(9, 4) = 126: every set, each once
@@ -85,15 +102,6 @@ class TestReferences:
         reference = references.average(password)
         np.testing.assert_allclose(reference, normalize(library[people].mean(axis=0)[None])[0])
         assert (library @ reference).max() < 0.75
-
-    def test_centered_references_are_not_alike_where_people_have_much_in_common(self):
-        library = normalize(units(6, rows=60, width=64) + units(7, rows=1, width=64))
-        alike, centered = (
-            np.stack([cao21.References(library, 10, 10**6, choice).average(password) for password in range(40)])
-            for choice in (False, True)
-        )
-        assert (alike @ alike.T).mean() > 0.8
-        assert abs((centered @ centered.T).mean()) < 0.1
 
     def test_too_few_people_are_refused(self):
         with pytest.raises(ValueError, match="12 people give 66 different sets of 10, fewer than 1000000 passwords"):

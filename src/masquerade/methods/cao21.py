@@ -84,18 +84,41 @@ def _solve_alpha(offset: np.ndarray, theta: float) -> np.ndarray:
     return (low + high) / 2
 
 
+class Origin:
+    """The point around which identities are rotated (ours): 0, as published, or the mean of people.
+
+    ``people``: unit vectors (M, D), whose mean is the origin and whose root mean square distance from it the radius;
+    None: the origin is 0 and the radius 1, so that both functions return their input.
+    """
+
+    def __init__(self, people: np.ndarray | None = None):
+        self._center, self._radius = 0.0, 1.0
+        if people is not None:
+            self._center = people.mean(axis=0)
+            self._radius = float(np.sqrt(np.square(people - self._center).sum(axis=1).mean()))
+
+    def find_directions(self, vectors: np.ndarray) -> np.ndarray:
+        """Unit vectors (N, D) -> unit directions from the origin, at which the radius meets the ray of each vector."""
+        along = (vectors * self._center).sum(axis=1, keepdims=True)
+        apart = np.square(along) - np.square(self._center).sum() + self._radius**2
+        return normalize((along + np.sqrt(apart.clip(min=0))) * vectors - self._center)
+
+    def find_vectors(self, directions: np.ndarray) -> np.ndarray:
+        """The inverse: unit directions (N, D) -> unit vectors."""
+        return normalize(self._center + self._radius * directions)
+
+
 class References:
     """f(p): a reference identity for each password, the mean of ``combined`` people of a library (section 4.1).
 
     ``library``: unit vectors (M, D), one a person. Passwords 0 .. ``passwords`` - 1 have different sets of people: a
     one-to-one map shuffles the password among all C(M, combined) sets. The map multiplies by a number that has no
-    common divisor with the number of sets. ``centered``: the mean of the library is subtracted from the mean of a set.
-    Raises ValueError if there are fewer sets than passwords.
+    common divisor with the number of sets. Raises ValueError if there are fewer sets than
+    passwords.
     """
 
-    def __init__(self, library: np.ndarray, combined: int, passwords: int, centered: bool = False):
+    def __init__(self, library: np.ndarray, combined: int, passwords: int):
         self.library, self.combined = np.asarray(library, dtype=np.float64), combined
-        self._origin = self.library.mean(axis=0) if centered else 0.0
         self.sets = math.comb(len(library), combined)
         if self.sets < passwords:
             raise ValueError(
@@ -119,7 +142,7 @@ class References:
 
     def average(self, password: int) -> np.ndarray:
         """z_r = f(p), unit (D,)."""
-        mean = self.library[self.choose_people(password)].mean(axis=0) - self._origin
+        mean = self.library[self.choose_people(password)].mean(axis=0)
         return mean / np.linalg.norm(mean)
 
     def mean_angle(self) -> float:
@@ -153,9 +176,9 @@ class Cao21(Method):
         """The privacy level d (0 to 9: section 5.1), or ``random`` for another level for each face, which cannot be
         recovered."""
         references: Literal["means", "centered"] = "means"
-        """The reference of a password: the mean identity of its k people (section 4.1), or that mean minus the mean of
-        all training people (ours). Embeddings of a recognizer that have much in common give references that are alike,
-        and wrong passwords then give related faces."""
+        """What the rotation turns: identity vectors, towards the mean of k people (means: section 4.1), or their
+        directions from the mean of all training people (centered, ours). Vectors that have much in common give
+        references that are alike, and wrong passwords then give related faces."""
 
     params: Params
     variant: Variant
@@ -170,8 +193,8 @@ class Cao21(Method):
         if "references" not in self._networks.rest:
             raise CheckpointError(f"{self.checkpoint} holds no library of reference identities. Train it again.")
         library = self._networks.rest["references"]["identities"].numpy()
-        centered = variant.references == "centered"
-        self._references = References(library, params.combined, PASSWORD.count, centered)
+        self._origin = Origin(library.astype(np.float64) if variant.references == "centered" else None)
+        self._references = References(self._origin.find_directions(library), params.combined, PASSWORD.count)
         self._mean_angle = self._references.mean_angle()
 
     @classmethod
@@ -206,7 +229,7 @@ class Cao21(Method):
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """F(X, p, d) = G(M(z_id, p, d), z_attr), Eq. 15."""
         rotated, maps = self.save(faces, seed, keys)
-        return self._networks.fuse(normalize(rotated), maps, faces.ids)
+        return self._networks.fuse(self._origin.find_vectors(normalize(rotated)), maps, faces.ids)
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Eq. 16-18, from the image alone. Raises ParameterError for the variant whose level is random."""
@@ -224,13 +247,15 @@ class Cao21(Method):
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> "tuple[np.ndarray, list[Tensor]]":
         """z_new (N, D) with the length that Eq. 13 gives, and the attribute maps."""
         identities, maps = self._separate(faces)
-        rotated = rotate(identities.astype(np.float64), self._reference_vectors(keys), self._choose_angles(faces, seed))
+        directions = self._origin.find_directions(identities.astype(np.float64))
+        rotated = rotate(directions, self._reference_vectors(keys), self._choose_angles(faces, seed))
         return rotated, maps
 
     def recover_saved(self, saved: "tuple[np.ndarray, list[Tensor]]", keys: Sequence[bytes] | None) -> np.ndarray:
         rotated, maps = saved
         theta = angle(self._fixed_level())
-        return self._networks.fuse(normalize(rotate_back(rotated, self._reference_vectors(keys), theta)), maps)
+        identity = normalize(rotate_back(rotated, self._reference_vectors(keys), theta))
+        return self._networks.fuse(self._origin.find_vectors(identity), maps)
 
     def statement(self) -> dict[str, object]:
         level = self.variant.level
@@ -245,9 +270,10 @@ class Cao21(Method):
     def _recover(self, images: np.ndarray, keys: Sequence[bytes] | None, level: int) -> np.ndarray:
         theta, reference = angle(level), self._reference_vectors(keys)
         identities, maps = self._read(images)
-        rotated = restore_length(identities.astype(np.float64), reference, theta, self._mean_angle)
+        directions = self._origin.find_directions(identities.astype(np.float64))
+        rotated = restore_length(directions, reference, theta, self._mean_angle)
         identity = normalize(rotate_back(rotated, reference, theta))
-        return self._networks.fuse(identity, maps)  # Eq. 18
+        return self._networks.fuse(self._origin.find_vectors(identity), maps)  # Eq. 18
 
     def _reference_vectors(self, keys: Sequence[bytes] | None) -> np.ndarray:
         """f(p) of each password, unit (N, D)."""

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from masquerade.networks.w_space import PNSpace
 
-LEARNING_RATE, BETAS, LAST = 0.05, (0.9, 0.99), 0.2
+LEARNING_RATE, BETAS, LAST = 0.03, (0.9, 0.99), 0.2
 """Of Adam: the first rate, the decays, and the last rate as a share of the first."""
-PRIOR = 0.02
+PRIOR = 0.05
 """The weight of the distance from the mapped code."""
 
 
@@ -20,7 +20,7 @@ def approach_identity(
     """Codes (N, layers, style) after ``steps`` steps of Adam, on the device of ``codes``.
 
     ``target``: unit identity vectors (N, D). ``recognize``: those of the images (N, 3, S, S) that the generator draws.
-    The loss of a face is 1 - cos of both (Eq. 15 of IdentityDP, Eq. 13 of iFADIT), and the mean squared distance from
+    The loss of a face is 1 - cos of both (L_id of all three methods), and the mean squared distance from
     the given code in the P_N space of the generator, times `PRIOR`. Each face has its own state, so a face does not
     depend on its batch.
     """
