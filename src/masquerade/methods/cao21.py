@@ -113,8 +113,7 @@ class References:
 
     ``library``: unit vectors (M, D), one a person. Passwords 0 .. ``passwords`` - 1 have different sets of people: a
     one-to-one map shuffles the password among all C(M, combined) sets. The map multiplies by a number that has no
-    common divisor with the number of sets. Raises ValueError if there are fewer sets than
-    passwords.
+    common divisor with the number of sets. Raises ValueError if there are fewer sets than passwords.
     """
 
     def __init__(self, library: np.ndarray, combined: int, passwords: int):

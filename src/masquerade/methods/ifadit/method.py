@@ -13,6 +13,7 @@ from masquerade.methods import Capabilities, Method, Resources
 from masquerade.methods._batches import Remembered
 from masquerade.methods.ifadit import IfaditSettings
 from masquerade.methods.latent import IdentityVariant
+from masquerade.networks.inputs import AT_ONCE
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from masquerade.methods.latent.descriptions import CodeDescriptions
 
 BATCH = 32  # images that are encoded or drawn at a time
-AT_ONCE = 4  # images that are optimized at a time: more do not fit into the caches of a processor
 SMALL_ARCHITECTURE = (
     "encoder_start", "linear", "span", "mapping_per_layer", "flow_start", "flow_secret", "flow_aligned",
     "residual_compensation", "refined",

@@ -13,7 +13,7 @@ class IdentityVariant(Settings):
 
     identity_steps: NonNegativeInt = 0
     """Number of optimization steps (`methods.latent.identities`) that bring the code which the mapping gives to the
-    identity that it should have (docs/recovery.md); 0 draws the code as it is mapped, as published."""
+    identity that it should have (docs/identitydp.md); 0 draws the code as it is mapped, as published."""
 
 
 class SetOfDistractors:

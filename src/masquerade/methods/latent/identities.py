@@ -20,9 +20,9 @@ def approach_identity(
     """Codes (N, layers, style) after ``steps`` steps of Adam, on the device of ``codes``.
 
     ``target``: unit identity vectors (N, D). ``recognize``: those of the images (N, 3, S, S) that the generator draws.
-    The loss of a face is 1 - cos of both (L_id, Eq. 15 of IdentityDP), and the mean squared distance from
-    the given code in the P_N space of the generator, times `PRIOR`. Each face has its own state, so a face does not
-    depend on its batch.
+    The loss of a face is 1 - cos of both (L_id, Eq. 15 of IdentityDP), and the mean squared distance
+    from the given code in the P_N space of the generator, times `PRIOR`. Each face has its own state, so a face does
+    not depend on its batch.
     """
     normal = PNSpace.of(generator)
     with torch.enable_grad():
