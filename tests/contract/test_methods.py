@@ -25,14 +25,14 @@ SIZED = [
     "random_generated", "riddle",
 ]  # fmt: skip
 """Methods whose networks take images of one size."""
-OPTIMIZING = ["clip2protect", "falco", "fawkes"]
+OPTIMIZING = ["clip2protect", "falco", "fawkes", "latent_inpainting"]
 """Methods that search with gradients while they anonymize."""
 ROUNDING = {"cpu": 5e-5, "cuda": 2e-4}
 """Device -> the most by which a face may depend on its batch, on the scale [-1, 1]."""
 GENERATING = [name for name in METHODS if "generator" in discovery.load("methods", name).needs]
 """Their generator amplifies rounding to some 1e-6, which changes up to 5 of 10,000 pixels by one level. Which methods
 pass 1 in 10,000 depends on the processor, because the networks of the tests do."""
-INPAINTERS = ["ciagan", "deepprivacy", "deepprivacy2", "ldfa"]
+INPAINTERS = ["ciagan", "deepprivacy", "deepprivacy2", "latent_inpainting", "ldfa"]
 
 
 def keys(name, ids, *purpose) -> list[bytes] | None:

@@ -15,12 +15,12 @@ KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 PICTURE = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
 
 
+@settings(max_examples=15)  # each takes two times 0.1 s of scrypt
 @given(st.binary(max_size=sealing.LARGEST), st.binary(min_size=16, max_size=32))
 def test_the_key_opens_what_it_sealed_and_the_record_is_short(content, key):
     record = sealing.seal(key, content, PICTURE)
     assert len(record) == len(content) + sealing.NONCE + sealing.TAG <= sealing.MOST
-    if content:
-        assert sealing.open_sealed(key, record, PICTURE) == content
+    assert sealing.open_sealed(key, record, PICTURE) == content
 
 
 def test_two_records_of_one_face_differ():
@@ -32,7 +32,7 @@ def test_more_than_fits_is_refused():
         sealing.seal(KEY, bytes(sealing.LARGEST + 1), PICTURE)
 
 
-@settings(max_examples=50)
+@settings(max_examples=15)
 @given(st.integers(0, 8 * (4 + sealing.NONCE + sealing.TAG) - 1))
 def test_every_flipped_bit_is_noticed(bit):
     record = bytearray(sealing.seal(KEY, b"face", PICTURE))
@@ -48,7 +48,7 @@ def test_another_key_another_image_and_a_cut_record_are_refused():
     for key, image in ((OTHER, PICTURE), (KEY, changed), (KEY, PICTURE.reshape(4, 16, 3))):
         with pytest.raises(SealError, match="does not open"):
             sealing.open_sealed(key, record, image)
-    for part in (b"", record[: sealing.NONCE + sealing.TAG], record + bytes(sealing.MOST)):
+    for part in (b"", record[: sealing.NONCE + sealing.TAG - 1], record + bytes(sealing.MOST)):
         with pytest.raises(SealError, match="cut or damaged"):
             sealing.open_sealed(KEY, part, PICTURE)
     with pytest.raises(SealError, match="damaged"):
@@ -90,13 +90,22 @@ def test_a_code_comes_back_up_to_what_is_rounded():
     own = torch.randn(5, 12, 64, generator=draw) * (torch.arange(64) < 20)
     codes = Generator.latent_avg + (shared + 0.3 * own) * Generator.deviations
     texts = descriptions.write(codes)
-    assert {len(text) for text in texts} == {64 + 12 * 35}
+    assert {len(text) for text in texts} == {1 + 64 + 12 * 34}
     assert len(texts[0]) <= sealing.LARGEST
     back = descriptions.read(texts)
     assert (back - codes).abs().max() < 3 * LIMIT / STEPS
 
 
-def test_a_code_of_one_layer_more_uses_the_bytes_that_are_left():
+def test_a_code_far_outside_is_cut_to_the_limit():
     descriptions = CodeDescriptions(Space())
-    codes = Generator.latent_avg + 100 * torch.ones(1, 12, 64)  # far outside
-    assert torch.isfinite(descriptions.read(descriptions.write(codes))).all()
+    codes = Generator.latent_avg + 100 * torch.ones(1, 12, 64)
+    [text] = descriptions.write(codes)
+    assert set(np.abs(np.frombuffer(text, np.int8, count=64, offset=1))) == {STEPS}
+
+
+def test_a_description_of_another_format_or_length_is_refused():
+    descriptions = CodeDescriptions(Space())
+    [text] = descriptions.write(Generator.latent_avg + torch.zeros(1, 12, 64))
+    for changed in (b"\x02" + text[1:], text[:-1], b""):
+        with pytest.raises(SealError, match="another version"):
+            descriptions.read([changed])

@@ -32,7 +32,9 @@ rule fakes:
 rule distractors:
     input:
         JUDGES.assets("distractors"),
-        code=CODE("distractors", backbones=["generator", *JUDGES.needs("distractors")], judges=JUDGES.names("distractors")),
+        code=CODE(
+            "distractors", backbones=["generator", *JUDGES.needs("distractors")], judges=JUDGES.names("distractors")
+        ),
         backbones=BACKBONES.checkpoints(dict.fromkeys(["generator", *JUDGES.needs("distractors")])),
         published=BACKBONES.drawn("distractors"),
     output:

@@ -12,7 +12,7 @@ from masquerade.core.settings import Settings, Share
 
 
 class Identities(Settings):
-    """Number of people in each split. No person is in two splits."""
+    """Number of people in each split. No person is in two of them."""
 
     train: int
     """Number of people in the train split. Our choice: CelebA has 8192 (falco uses 10,177 in all)."""

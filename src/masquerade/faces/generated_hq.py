@@ -17,8 +17,8 @@ class ImageCounts(SplitCounts):
     """The number of images of each person, by split."""
 
     gallery: NonNegativeInt
-    """Number of further images of each person of the test split. They are not anonymized: whoever looks for a person
-    has them."""
+    """Number of further images of each person of the test split, which whoever looks for a person has. Some are
+    anonymized for attackers who link images (`informed.linked`)."""
 
 
 class GeneratedHQ(GeneratedDataset):

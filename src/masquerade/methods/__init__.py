@@ -209,11 +209,6 @@ class Method(ABC):
         return ()
 
     @classmethod
-    def trains(cls, params: Any) -> bool:
-        """Whether it has a checkpoint of its own with these parameters, if it has a training at all."""
-        return cls.capabilities.trains
-
-    @classmethod
     def latent_stand_in(cls, params: Any) -> str:
         """What runs in place of the published method with these parameters, in words; '' for the method itself.
 

@@ -133,7 +133,9 @@ class PrincipalCodes(nn.Module):
         centered = (w - w.mean(0)).double()
         values, vectors = torch.linalg.eigh(centered.T @ centered / len(w))  # rising
         self.deviations.copy_(values.flip(0).clamp(min=1e-8).sqrt())
-        self.directions.copy_(vectors.flip(1).T)
+        directions = vectors.flip(1).T
+        largest = directions.gather(1, directions.abs().argmax(dim=1, keepdim=True))
+        self.directions.copy_(directions * largest.sign())  # processors differ in which of two signs they find
 
     def offsets(self, coordinates: Tensor) -> Tensor:
         """Coordinates (..., style) -> codes minus the mean (..., style)."""

@@ -45,8 +45,8 @@ def load_models(package: Path, outputs: Mapping[str, Sequence[str]]) -> "dict[st
 class GraphModel(nn.Module):
     """``description``, ``binary``: the contents of the .json and of the .bin file. ``outputs``: names of operations.
 
-    The one input is (N, H, W, C). Raises CheckpointError for an operation that is not one of `OPERATIONS`, and for
-    more or fewer numbers than are named.
+    The one input is (N, H, W, C). Raises CheckpointError for an operation or an attribute of one that is not read here,
+    and for more or fewer numbers than are named.
     """
 
     def __init__(self, description: bytes, binary: bytes, outputs: Sequence[str]):
@@ -56,6 +56,8 @@ class GraphModel(nn.Module):
         unknown = {node["op"] for node in nodes} - OPERATIONS.keys() - {"Const", "Placeholder"}
         if unknown:
             raise CheckpointError(f"The model holds operations that are not read here: {', '.join(sorted(unknown))}.")
+        for node in nodes:
+            _check_attributes(node["name"], _Attributes(node.get("attr", {})))
         self._nodes = _order(nodes)
         self._places: dict[str, str] = {}
         for number, (name, values) in enumerate(_read_tensors(tree["weightsManifest"], binary).items()):
@@ -95,7 +97,10 @@ def _read_tensors(manifest: Sequence[Mapping[str, Any]], content: bytes) -> dict
     place = 0
     tensors = {}
     for entry in (entry for group in manifest for entry in group["weights"]):
-        kind = np.dtype(TYPES[entry.get("quantization", {}).get("dtype", entry["dtype"])]).newbyteorder("<")
+        stored = entry.get("quantization", {}).get("dtype", entry["dtype"])
+        if stored not in TYPES:
+            raise CheckpointError(f"{entry['name']} of the model is stored as {stored}, which is not read here.")
+        kind = np.dtype(TYPES[stored]).newbyteorder("<")
         count = int(np.prod(entry["shape"], dtype=np.int64))
         if place + count * kind.itemsize > len(content):
             raise CheckpointError(f"The numbers of the model end within {entry['name']}.")
@@ -107,20 +112,29 @@ def _read_tensors(manifest: Sequence[Mapping[str, Any]], content: bytes) -> dict
     return tensors
 
 
+def _check_attributes(name: str, attributes: "_Attributes") -> None:
+    """Raises CheckpointError for a value that the functions of `OPERATIONS` would ignore."""
+    fused = set(attributes.texts("fused_ops")) - FUSED.keys() - {"BiasAdd", "Prelu"}
+    dilated = set(attributes.numbers("dilations")) - {1}
+    layout = attributes.text("data_format", "NHWC")
+    if fused or dilated or layout != "NHWC" or attributes.text("padding", "SAME") not in ("SAME", "VALID"):
+        raise CheckpointError(f"The operation {name} of the model has attributes that are not read here.")
+
+
 class _Attributes:
     """The attributes of one operation."""
 
     def __init__(self, tree: Mapping[str, Any]):
         self._tree = tree
 
-    def text(self, name: str) -> str:
-        return base64.b64decode(self._tree[name]["s"]).decode()
+    def text(self, name: str, default: str = "") -> str:
+        return base64.b64decode(self._tree[name]["s"]).decode() if name in self._tree else default
 
     def texts(self, name: str) -> list[str]:
         return [base64.b64decode(text).decode() for text in self._tree.get(name, {}).get("list", {}).get("s", [])]
 
     def numbers(self, name: str) -> list[int]:
-        return [int(number) for number in self._tree[name]["list"]["i"]]
+        return [int(number) for number in self._tree.get(name, {}).get("list", {}).get("i", [])]
 
     def flag(self, name: str) -> bool:
         return bool(self._tree.get(name, {}).get("b", False))

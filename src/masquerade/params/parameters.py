@@ -87,7 +87,7 @@ class Parameters:
 
     def trains(self, method: str) -> bool:
         """Whether a method has a checkpoint of its own, which is trained or adopted."""
-        return discovery.load("methods", method).trains(self.methods[method].params)
+        return discovery.load("methods", method).capabilities.trains
 
     def uses_latent_codes(self, method: str) -> bool:
         """Whether a method works on the latent codes of the faces."""

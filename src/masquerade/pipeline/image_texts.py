@@ -155,7 +155,7 @@ def open_record(text: str, key: bytes, picture: np.ndarray) -> bytes:
     try:
         record = base64.b64decode(text, validate=True)
     except ValueError as error:
-        raise SealError("the record in its file is damaged") from error
+        raise SealError(f"the record in its file is cut or damaged; {sealing.INSTEAD}") from error
     return sealing.open_sealed(key, record, picture)
 
 

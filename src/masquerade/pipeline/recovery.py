@@ -130,9 +130,7 @@ def try_keys(
 def _seal_and_open(descriptions: Sequence[bytes], keys: Sequence[bytes], faces: Faces) -> list[bytes]:
     """What the owner of the keys reads in the sealed records of the anonymized ``faces``."""
     parts = zip(keys, descriptions, to_uint8(faces.images), strict=True)
-    nonce = bytes(sealing.NONCE)  # each key of an experiment seals one record
-    sealed = [(key, sealing.seal(key, text, picture, nonce), picture) for key, text, picture in parts]
-    return [sealing.open_sealed(*record) for record in sealed]
+    return [sealing.open_sealed(key, sealing.seal(key, text, picture), picture) for key, text, picture in parts]
 
 
 def _first_attempt(method: Method) -> str:

@@ -112,12 +112,17 @@ class Anonymized:
         """Other results of the faces ``names``, id -> uint8 (S, S, 3); {} if the method has none."""
         rows = originals.select()
         rows = rows[rows["id"].isin(names)]
-        images = None if rows.empty else self._method.resample(originals.load(rows=rows), number)
-        if images is None:
+        if rows.empty:
             return {}
-        if self._large:
+        found: dict[str, np.ndarray] = {}
+        faces = originals.load(rows=rows)
+        for part, images in anonymization.apply_or_refuse(lambda some: self._method.resample(some, number), faces):
+            if images is not None and not isinstance(images, anonymization.Refusal):  # a refusal: the result stays
+                pictures = zip(part.ids, to_uint8(images), strict=True)
+                found |= {name: self._match_tone(name, image) for name, image in pictures}
+        if found and self._large:
             self._large.cache_clear()
-        return {name: self._match_tone(name, image) for name, image in zip(rows["id"], to_uint8(images), strict=True)}
+        return found
 
     def _judge_results(self, after: Crops, references: Mapping[str, np.ndarray]) -> dict[str, Row]:
         """id -> what the report says of a result. ``references``: the embeddings of the originals."""

@@ -6,6 +6,7 @@ et al. 2019, arXiv:1912.13457, section 3.1). The frozen identity encoder is not 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from masquerade.methods.latent.identities import approach_identity
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.identity_mapping import IdentityMapping
 from masquerade.networks.inputs import AT_ONCE, apply_in_batches, place
+from masquerade.networks.w_space import PNSpace
 from masquerade.training.checkpoints import Saved
 
 SLOPE = 0.1  # of every LeakyReLU: IdentityDP, Figure 3
@@ -312,8 +314,12 @@ class FrozenStageOne:
         basis = self.network.basis
 
         def recognize(images: Tensor) -> Tensor:
-            return normalize(self._identity(images) @ basis.mT)
+            return normalize(self._identity(images.clamp(-1, 1)) @ basis.mT)
 
-        return approach_identity(
-            codes, normalize(identity @ basis.mT), self.space.generator, recognize, self._identity_steps
-        )
+        target = normalize(identity @ basis.mT)
+        return approach_identity(codes, target, self.space.generator, self._codes_of_w, recognize, self._identity_steps)
+
+    @cached_property
+    def _codes_of_w(self) -> PNSpace:
+        assert self.space is not None
+        return PNSpace.of(self.space.generator)

@@ -282,7 +282,7 @@ def read_labels(settings: AnonymousNetSettings, rows: pd.DataFrame, archive: Pat
     if missing := [name for name in settings.selected if name not in known]:
         raise ParameterError(
             f"methods.anonymousnet.params.selected has {', '.join(missing)}, with which the faces of {archive} are not "
-            f"annotated. They have {', '.join(known)}."
+            f"annotated. Choose among those that they have: {', '.join(known)}."
         )
     labels = np.zeros((len(rows), len(ATTRIBUTES)), dtype=bool)
     labels[:, [ATTRIBUTES.index(name) for name in known]] = read_annotations(rows, known)

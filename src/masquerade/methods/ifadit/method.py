@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from masquerade.methods.latent.descriptions import CodeDescriptions
+    from masquerade.networks.w_space import PNSpace
 
 BATCH = 32  # images that are encoded or drawn at a time
 SMALL_ARCHITECTURE = (
@@ -187,9 +188,15 @@ class Ifadit(Method):
 
         networks = self._networks
         return approach_identity(
-            codes, normalize(identity), networks.generator, lambda drawn: networks.identity(paste(drawn)),
-            self.variant.identity_steps,
+            codes, normalize(identity), networks.generator, self._codes_of_w,
+            lambda drawn: networks.identity(paste(drawn)), self.variant.identity_steps,
         )  # fmt: skip
+
+    @cached_property
+    def _codes_of_w(self) -> "PNSpace":
+        from masquerade.networks.w_space import PNSpace
+
+        return PNSpace.of(self._networks.generator)
 
     def _draw(self, identity: "Tensor", attributes: "Tensor") -> "Tensor":
         """G(M(z, a)), in [-1, 1]."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from masquerade.core.errors import CheckpointError, PictureError
-from masquerade.core.images import FaceArchive, Faces
+from masquerade.core.images import GALLERY, TEST, FaceArchive, Faces
 from masquerade.methods.latent.space import BATCH, LatentSpace
 from masquerade.training import checkpoints
 
@@ -99,9 +99,9 @@ def has_diverged(codes: Tensor, space: LatentSpace) -> Tensor:
 
 
 def select_anonymized(archive: FaceArchive) -> pd.DataFrame:
-    """The ok faces that methods anonymize: those of the test split and, if there are groups, of the attackers."""
-    parts = ("test", "attackers") if "group" in archive.index else ("test",)
-    return pd.concat([archive.select(part) for part in parts])
+    """The ok faces that methods anonymize: of the test split, of its gallery, and of the attackers, where there are."""
+    groups = ("attackers",) if "group" in archive.index else ()
+    return pd.concat([archive.select(part) for part in (TEST, GALLERY, *groups)])
 
 
 def write_codes(space: LatentSpace, archive: FaceArchive, output: Path) -> np.ndarray:

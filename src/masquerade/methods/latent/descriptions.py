@@ -1,4 +1,5 @@
 """Describes a face in few bytes: its latent code in the directions in which codes vary most, with 8 bits a number.
+The first byte is `FORMAT`.
 
 The code of all layers is the mean of the layers, and for each layer its difference from that mean. Both are written in
 principal coordinates of W, of which random codes have deviation 1: the first `SHARED` ones of the mean, and of each
@@ -11,11 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from masquerade.core.errors import SealError
 from masquerade.core.sealing import LARGEST
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.latent_encoders import PrincipalCodes
 
-SHARED = 120
+FORMAT = 1
+SHARED = 119
 LIMIT = 6.0
 """The largest coordinate that is kept; larger ones are cut to it."""
 STEPS = 127
@@ -36,7 +39,7 @@ class CodeDescriptions:
         self._mean = generator.broadcast(generator.latent_avg[None]).cpu()[0]  # (layers, style)
         layers, style = self._mean.shape
         self._shared = min(SHARED, style)
-        self._own = min((LARGEST - self._shared) // layers, style)
+        self._own = min((LARGEST - 1 - self._shared) // layers, style)
 
     def write(self, codes: Tensor) -> list[bytes]:
         """W+ (N, layers, style) -> the description of each, at most `LARGEST` bytes."""
@@ -46,12 +49,20 @@ class CodeDescriptions:
         kept[:, :, : self._shared] = _restore(_round(shared))[:, None]
         own = (coordinates - kept)[:, :, : self._own]
         numbers = torch.cat([_round(shared), _round(own).flatten(1)], dim=1)
-        return [row.tobytes() for row in numbers.numpy()]
+        return [bytes([FORMAT]) + row.tobytes() for row in numbers.numpy()]
 
     def read(self, descriptions: Sequence[bytes]) -> Tensor:
-        """The inverse of `write`, up to what was cut and rounded: W+ (N, layers, style)."""
+        """The inverse of `write`, up to what was cut and rounded: W+ (N, layers, style).
+
+        Raises SealError for a description of another format.
+        """
         layers, style = self._mean.shape
-        numbers = _restore(torch.from_numpy(np.stack([np.frombuffer(each, np.int8) for each in descriptions])))
+        length = 1 + self._shared + layers * self._own
+        if any(len(each) != length or each[0] != FORMAT for each in descriptions):
+            raise SealError("the record in its file is that of another version; recover it with the one that wrote it")
+        numbers = _restore(
+            torch.from_numpy(np.stack([np.frombuffer(each, np.int8, offset=1) for each in descriptions]))
+        )
         coordinates = torch.zeros(len(numbers), layers, style)
         coordinates[:, :, : self._shared] = numbers[:, None, : self._shared]
         coordinates[:, :, : self._own] += numbers[:, self._shared :].unflatten(1, (layers, self._own))

@@ -15,25 +15,24 @@ PRIOR = 0.05
 
 
 def approach_identity(
-    codes: Tensor, target: Tensor, generator: Any, recognize: Callable[[Tensor], Tensor], steps: int
+    codes: Tensor, target: Tensor, generator: Any, space: PNSpace, recognize: Callable[[Tensor], Tensor], steps: int
 ) -> Tensor:
     """Codes (N, layers, style) after ``steps`` steps of Adam, on the device of ``codes``.
 
     ``target``: unit identity vectors (N, D). ``recognize``: those of the images (N, 3, S, S) that the generator draws.
     The loss of a face is 1 - cos of both (L_id, Eq. 15 of IdentityDP), and the mean squared distance
-    from the given code in the P_N space of the generator, times `PRIOR`. Each face has its own state, so a face does
+    from the given code in the ``space`` of the generator, times `PRIOR`. Each face has its own state, so a face does
     not depend on its batch.
     """
-    normal = PNSpace.of(generator)
     with torch.enable_grad():
-        start = normal(codes)
+        start = space(codes)
         free = codes.detach().clone().requires_grad_(True)
         optimizer = torch.optim.Adam([free], betas=BETAS)
         for step in range(steps):
             for group in optimizer.param_groups:
                 group["lr"] = LEARNING_RATE * (1 - (1 - LAST) * step / steps)
             similarity = (recognize(generator.synthesize(free)) * target).sum(dim=1)
-            loss = 1 - similarity + PRIOR * (normal(free) - start).square().mean(dim=(1, 2))
+            loss = 1 - similarity + PRIOR * (space(free) - start).square().mean(dim=(1, 2))
             (free.grad,) = torch.autograd.grad(loss.sum(), free)
             optimizer.step()
     return free.detach()

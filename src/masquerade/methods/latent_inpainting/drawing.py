@@ -63,8 +63,7 @@ class LatentDrawing:
         points = ((faces.landmarks + 0.5) / size).astype(np.float32)
         codes = apply_in_batches(self._optimize_codes, BATCH, hidden, around, points, normal)
         generated = self._space.draw(codes).numpy()
-        missed = ~torch.from_numpy(self._space.inverter.reaches(hidden, (generated * around).astype(np.float32)))
-        if missed.any():
+        if not self._space.inverter.reaches(hidden, (generated * around).astype(np.float32)).all():
             raise PictureError("the generator does not reach what is around the face")
         return region.blend(faces.images, generated, compute_fading(places))
 

@@ -22,7 +22,7 @@ class LatentInpainting(Method):
 
     title = "Latent inpainting"
     paper = "none: a frozen generator continues what is around the face (ours)"
-    capabilities = Capabilities(landmarks=True, sees_face=False)
+    capabilities = Capabilities(landmarks=True, sees_face=False, deterministic=False)
     needs = ("generator", "inversion", "landmarks")
 
     Params = LatentInpaintingSettings
@@ -43,10 +43,13 @@ class LatentInpainting(Method):
         generator does not reach what is around the face.
         """
         self._seed = seed
+        return self._draw(faces, seed)
+
+    def resample(self, faces: Faces, number: int) -> np.ndarray:
+        """With another random style. Raises as `anonymize`."""
+        return self._draw(faces, seeding.derive_seed(self._seed, "resample", number))
+
+    def _draw(self, faces: Faces, seed: int) -> np.ndarray:
         draws = [seeding.make_generator(seed, "latent_inpainting", name) for name in faces.ids]
         normal = np.stack([draw.standard_normal(self._drawing.style_width, dtype=np.float32) for draw in draws])
         return self._drawing.draw(faces, region.draw_box_masks, normal)
-
-    def resample(self, faces: Faces, number: int) -> np.ndarray:
-        """With another random style."""
-        return self.anonymize(faces, seeding.derive_seed(self._seed, "resample", number))
