@@ -77,6 +77,13 @@ class TestOrigin:
             np.testing.assert_allclose(origin.find_vectors(origin.find_directions(people)), people, atol=1e-12)
         np.testing.assert_allclose(cao21.Origin().find_directions(people), people)
 
+    def test_every_direction_comes_back_also_one_in_which_nobody_is(self):
+        origin = cao21.Origin(normalize(units(6, rows=60, width=64) + units(7, rows=1, width=64)))
+        directions = units(8, rows=200, width=64)
+        vectors = origin.find_vectors(directions)
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1)
+        np.testing.assert_allclose(origin.find_directions(vectors), directions, atol=1e-9)
+
     def test_around_their_mean_people_with_much_in_common_have_references_that_are_not_alike(self):
         people = normalize(units(6, rows=60, width=64) + units(7, rows=1, width=64))
         alike, centered = (

@@ -15,7 +15,7 @@ KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 PICTURE = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
 
 
-@settings(max_examples=15)  # each takes two times 0.1 s of scrypt
+@settings(max_examples=15, deadline=None)  # each takes two times 0.1 s of scrypt
 @given(st.binary(max_size=sealing.LARGEST), st.binary(min_size=16, max_size=32))
 def test_the_key_opens_what_it_sealed_and_the_record_is_short(content, key):
     record = sealing.seal(key, content, PICTURE)
@@ -32,7 +32,7 @@ def test_more_than_fits_is_refused():
         sealing.seal(KEY, bytes(sealing.LARGEST + 1), PICTURE)
 
 
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 8 * (4 + sealing.NONCE + sealing.TAG) - 1))
 def test_every_flipped_bit_is_noticed(bit):
     record = bytearray(sealing.seal(KEY, b"face", PICTURE))

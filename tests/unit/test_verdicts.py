@@ -358,6 +358,13 @@ class TestParts:
         assert result.word == word
         assert result.reason.endswith(f"{doubt}2 of 3 comparisons; left out: `falco/d`: it has no metrics")
 
+    def test_a_number_that_a_cell_failed_to_give_is_no_part_to_spare(self, tmp_path):
+        cells = [cell("a", 0.9), cell("b", 0.1), cell("c", number(None, 0, 10, note="no face could be measured"))]
+        result = verdict(tmp_path, cells, {"parts": True, "than": [side("b"), side("c")]})
+        assert (result.word, result.reason) == (
+            verdicts.UNDECIDED, "1 of 2 comparisons; left out: `falco/c`: no face could be measured"
+        )  # fmt: skip
+
     def test_without_any_part_nothing_is_decided(self, tmp_path):
         result = verdict(tmp_path, [cell("a", 0.9)], {"parts": True})
         assert (result.word, result.reason) == (verdicts.UNDECIDED, "`falco/b`: it has no metrics")

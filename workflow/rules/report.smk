@@ -8,7 +8,11 @@ rule report:
         references=[f"reference/{item.key}.yaml" for item in PAPERS.items.values()],
         claims=f"{PATHS.claims_table}.csv",
         built=[PAPERS.outputs(item)[0] for item in PAPERS.items.values()],
-        further=[PATHS.backbones_table],
+        # the page of the leaderboard has the ranks
+        further=[
+            *(PAPERS.outputs(item)[1] for item in PAPERS.items.values() if item.kind == "leaderboard"),
+            PATHS.backbones_table,
+        ],
         faces=GRAPH.of_datasets(GRAPH.datasets, PATHS.faces),
         metrics=lambda w: GRAPH.of(GRAPH.cells, PATHS.metrics),
         derived=lambda w: GRAPH.of(GRAPH.cells, PATHS.anonymized),

@@ -108,8 +108,8 @@ class AnonymizeOptions:
         bool,
         typer.Option(
             "--record",
-            help="Store a record of each original face in its image, sealed under the key. `recover` draws the face from "
-            "it; without it, from the image alone, which rarely succeeds.",
+            help="Store a record of each original face in its image, sealed under the key. `recover` draws the face "
+            "from it; without it, from the image alone, which rarely succeeds.",
         ),
     ] = False
     scale: Scale = None

@@ -25,8 +25,8 @@ from masquerade.core.errors import ArchiveError, PictureError
 
 OK, REFUSED = "ok", "refused"
 TEST, GALLERY = "test", "gallery"
-"""The split whose images are anonymized, and that of further images of the same people, which an attacker knows. Some of
-the latter are anonymized, too, for attackers who link images."""
+"""The split whose images are anonymized, and that of further images of the same people, which an attacker knows. Some
+of the latter are anonymized, too, for attackers who link images."""
 EMPTY = ["id", "identity", "split", "status", "reason", "source_id"]  # columns of an index without a row
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # the same images give the same bytes
 

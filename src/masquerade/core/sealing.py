@@ -1,10 +1,10 @@
 """Seals a short record under the key of an image, so that the key opens it, no other key does, and no change goes
 unnoticed.
 
-The cipher is ChaCha20-Poly1305 (RFC 8439). Its key follows from that of the image and from the nonce by scrypt, so that a
-guess of the key takes as long as with `keys.compute_check`, and anew for each record. The record belongs to the pixels
-of one image: beside another image it does not open. A sealed record says nothing of what it holds but its length.
-Whoever has the image and the key opens it.
+The cipher is ChaCha20-Poly1305 (RFC 8439). Its key follows from that of the image and from the nonce by scrypt, so that
+a guess of the key takes as long as with `keys.compute_check`, and anew for each record. The record belongs to the
+pixels of one image: beside another image it does not open. A sealed record says nothing of what it holds but its
+length. Whoever has the image and the key opens it.
 """
 
 import hashlib

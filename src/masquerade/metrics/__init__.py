@@ -99,6 +99,7 @@ class Value:
     (core/thresholds.py); those that authors published, and those of attackers, do not.
     ``people``: how many people are behind a share of faces; None for another number. A share of 0 or 1 has its interval
     from it, since no draw differs from such a share.
+    ``found``: of a share, how large a part of all faces ``over`` is in each sample, (Evidence.draws,); None if it is 1.
     """
 
     value: float
@@ -109,6 +110,7 @@ class Value:
     note: str = ""
     draws: np.ndarray | None = field(default=None, compare=False)
     people: int | None = field(default=None, compare=False)
+    found: np.ndarray | None = field(default=None, compare=False)
 
     @property
     def interval(self) -> tuple[float, float] | None:

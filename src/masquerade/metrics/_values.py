@@ -36,10 +36,11 @@ def mean(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
 
 def share(values: np.ndarray, weights: np.ndarray, note: str = "") -> Value:
     """The mean over the finite ``values`` (N,) of 0 and 1, of N. A share has no spread of its own."""
-    average = mean(values, weights)
+    average, finite = mean(values, weights), np.isfinite(values)
     return replace(
         average, spread=None, spread_of="", note=note if average.over else average.note,
-        people=count_people(weights[:, np.isfinite(values)]),
+        people=count_people(weights[:, finite]),
+        found=None if finite.all() else compute_weighted_means(finite.astype(np.float64), weights),
     )  # fmt: skip
 
 

@@ -25,11 +25,10 @@ class Hifd(Metric):
 
     P: mean over the recognizers of (1 - cosine) / 2. Q: 1 - LPIPS. U1: mean agreement of age, gender, apparent
     ethnicity, expression and landmarks. U2: agreement of the gaze. Parts: ``balanced`` and ``privacy_first``, the
-    authors' weights; and both with ``.attacked``, where P is 1 minus the rank-1 rate of the strongest attacker who
-    knows the method.
+    authors' weights; and both with ``.attacked``, where P is 1 minus the rank-1 rate of the strongest attacker.
 
-    The functions are those of the package. Three components are missing here, whose weights the package then drops:
-    NIQE in Q, which no package of ours has, and heart rate and micro expressions, which need videos.
+    The functions are those of the package but for Q, from which NIQE is left out (ours): no package here has it. Heart
+    rate and micro expressions need videos; the package drops the weights of components that are missing.
     Reference: Wei et al. 2026 (UtilFace; package hifd 0.1.0), composite and constants.
 
     >>> from masquerade.metrics._examples import evidence, values

@@ -14,7 +14,7 @@ from masquerade.core.settings import Settings
 from masquerade.core.statistics import compute_weighted_means
 from masquerade.core.thresholds import Impostors, describe_rate, estimate_threshold, list_impostors, pair_strangers
 from masquerade.metrics import Evidence, Metric, Value
-from masquerade.metrics._tails import estimate_chances
+from masquerade.metrics._tails import Tail
 from masquerade.metrics._values import distances, draw_shares, judges_with, mean_of_draws, too_few
 
 
@@ -259,14 +259,17 @@ class LargeGalleryRate(Metric):
             return {f"{judge}.{size}": Value(math.nan, 0, len(own), note="no face could be measured")
                     for size in self.params.sizes}  # fmt: skip
         first, own = (own < others)[measured], own[measured]
-        distances_to = cdist(derived[measured], strangers)
-        chances = estimate_chances(distances_to, own, self.params.tail)
+        tail = Tail(cdist(derived[measured], strangers), own, self.params.tail)
+        chances, count = tail.estimate(), len(strangers)
         draw = seeding.make_generator(0, self.name, judge)
-        columns = (draw.integers(len(strangers), size=len(strangers)) for _ in range(min(RESAMPLED, evidence.draws)))
-        resampled = [estimate_chances(distances_to[:, drawn], own, self.params.tail) for drawn in columns]
+        samples = (draw.integers(count, size=count) for _ in range(min(RESAMPLED, evidence.draws)))
+        resampled = [tail.estimate(np.bincount(sample, minlength=count)) for sample in samples]
         weights = evidence.weights[:, measured]
 
         def measure(size: int) -> Value:
+            if size > len(strangers) and not tail.is_fitted:
+                few = f"{len(strangers)} strangers are too few for the tail of their distances"
+                return Value(math.nan, 0, len(people), note=few)
             rates = first * (1 - chances) ** size
             draws = np.zeros(evidence.draws)
             for number, drawn in enumerate(resampled):
@@ -274,6 +277,7 @@ class LargeGalleryRate(Metric):
                 draws[rows] = compute_weighted_means(first * (1 - drawn) ** size, weights[rows])
             extrapolated = f"; extrapolation from {len(strangers)} strangers" if size > len(strangers) else ""
             note = f"{len(set(names))} people and {size} strangers{extrapolated}"
-            return Value(float(rates.mean()), len(measured), len(people), note=note, draws=draws)
+            known = len(set(evidence.people[measured].tolist()))
+            return Value(float(rates.mean()), len(measured), len(people), note=note, draws=draws, people=known)
 
         return {f"{judge}.{size}": measure(size) for size in self.params.sizes}

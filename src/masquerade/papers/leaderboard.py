@@ -15,7 +15,7 @@ from masquerade.core.discovery import IMPORTED
 from masquerade.core.statistics import COVERED
 from masquerade.papers import documents, layout, measured
 from masquerade.papers.measured import Measured
-from masquerade.papers.tables import Entry, Line, TableResult
+from masquerade.papers.tables import Entry, Line, TableResult, find_best
 
 SECONDS = "Seconds a face"
 EXPLAINED = (
@@ -25,7 +25,8 @@ EXPLAINED = (
     "In a share where higher is better, a face that a method refuses, or in which an evaluator finds no face, counts "
     "as a failure. Elsewhere it is missing, and the number of faces is shown.",
     f"{SECONDS}: the time of the whole job, which loads its networks first, over its faces; on the machine that ran "
-    "it, beside other jobs. Compare rows of one build alone.",
+    "it, beside other jobs. Compare rows of one build alone. The inversion, which methods with latent codes share, is a "
+    "job of its own and not counted.",
 )
 FEWEST = 4
 """The fewest methods whose orders by two composites are compared."""
@@ -81,7 +82,16 @@ def build(result: TableResult, seconds: Seconds) -> Leaderboard:
     lines = [
         replace(line, entries=tuple(map(_count_failures, line.entries))) for line in result.lines if not line.reason
     ]
-    columns = zip(*(line.entries for line in lines), strict=True)
+    columns = list(zip(*(line.entries for line in lines), strict=True))
+    best = [find_best([entry for entry, line in zip(column, lines, strict=True) if not line.row.control])
+            for column in columns]  # fmt: skip
+    lines = [
+        replace(line, entries=tuple(
+            replace(entry, best=entry.rounded in values and not line.row.control)
+            for entry, values in zip(line.entries, best, strict=True)
+        ))
+        for line in lines
+    ]  # fmt: skip
     ranks = list(zip(*(rank(lines, column) for column in columns), strict=True))
 
     def place(number: int) -> tuple[bool, bool, int, float]:
@@ -98,12 +108,10 @@ def build(result: TableResult, seconds: Seconds) -> Leaderboard:
 
 def _count_failures(entry: Entry) -> Entry:
     """The entry; a share where higher is better becomes one of all faces."""
-    value = entry.measured
-    if entry.column.direction != "higher" or value.people is None or value.value is None or not value.over:
+    if entry.column.direction != "higher" or entry.measured.of_all is None:
         return entry
-    share = value.over / value.of
-    draws = None if value.draws is None else value.draws * share
-    return replace(entry, measured=replace(value, value=value.value * share, draws=draws, over=value.of))
+    value, draws = entry.measured.of_all
+    return replace(entry, measured=replace(entry.measured, value=value, draws=draws, over=entry.measured.of))
 
 
 def rank(lines: Sequence[Line], column: Sequence[Entry]) -> list[Rank | None]:
@@ -128,11 +136,19 @@ def rank(lines: Sequence[Line], column: Sequence[Entry]) -> list[Rank | None]:
 
 
 def _find_better(first: Measured, second: Measured, level: float) -> int:
-    """1 if the first number is larger for certain, -1 if the second one is, 0 if they cannot be told apart."""
-    _, interval = measured.combine((first, second), measured.DIFFERENCE, covered=level)
-    if interval is None or interval[0] <= 0 <= interval[1]:
+    """1 if the first number is larger for certain, -1 if the second one is, 0 if they cannot be told apart.
+
+    The tails beyond ``level`` hold too few draws. So the 95 % interval of the difference is widened as that of a normal
+    number would be.
+    """
+    from scipy.special import ndtri
+
+    value, interval = measured.combine((first, second), measured.DIFFERENCE)
+    if interval is None:
         return 0
-    return 1 if interval[0] > 0 else -1
+    wider = ndtri((1 + level) / 2) / ndtri((1 + COVERED) / 2)
+    low, high = (value + wider * (end - value) for end in interval)
+    return int(low > 0) - int(high < 0)
 
 
 def csv(board: Leaderboard) -> str:
@@ -220,21 +236,22 @@ def compare_composites(result: TableResult) -> list[str]:
     places = {column.part: place for place, column in enumerate(result.table.columns) if column.metric == "hifd"}
     if not {"balanced", "balanced.attacked"} <= places.keys():
         return []
-    pairs = {}
+    pairs, titles = {}, {}
     for line in result.lines:
         plain, attacked = (line.entries[places[part]].measured.value for part in ("balanced", "balanced.attacked"))
         if plain is not None and attacked is not None and not line.row.control:
-            pairs[line.row.title] = plain, attacked
+            pairs[line.row.method, line.row.variant] = plain, attacked
+            titles[line.row.method, line.row.variant] = line.row.title
     if len(pairs) < FEWEST:
         return []
     plain, attacked = zip(*pairs.values(), strict=True)
     tau = float(kendalltau(plain, attacked).statistic)
-    firsts = [max(pairs, key=lambda title: pairs[title][which]) for which in (0, 1)]
-    other = "" if firsts[0] == firsts[1] else f", not {firsts[0]}"
+    first, then = (max(pairs, key=lambda row: pairs[row][which]) for which in (0, 1))
+    other = "" if first == then else f", not {titles[first]}"
     return [
         f"With the strongest attacker in place of HiFD's recognizers, the order of {len(pairs)} methods agrees with "
-        f"HiFD's own to Kendall's tau = {tau:.2f} (1: the same order, 0: none in common). Then {firsts[1]} comes "
-        f"first{other}."
+        f"HiFD's own to Kendall's tau = {tau:.2f} (1: the same order, 0: unrelated, −1: the reverse). Then "
+        f"{titles[then]} comes first{other}."
     ]
 
 

@@ -40,7 +40,7 @@ class Measured:
     ``reason`` says why there is no value, or why some seeds gave none. ``draws``: the value in each bootstrap sample of
     the people and the seeds, (B,). ``people``: how many are behind a share of faces, who are the same in all seeds;
     None for another number. ``key_spread`` is the standard deviation over keys, each one for all faces, for a method
-    that takes a key.
+    that takes a key. ``of_all``: of a share, the value and the draws if every face that is not counted is a failure.
     """
 
     value: float | None = None
@@ -55,6 +55,7 @@ class Measured:
     reason: str = ""
     draws: np.ndarray | None = field(default=None, compare=False, repr=False)
     people: int | None = None
+    of_all: "tuple[float, np.ndarray | None] | None" = field(default=None, compare=False, repr=False)
 
     def find_interval(self, covered: float = COVERED) -> tuple[float, float] | None:
         """The interval that covers a share ``covered`` (`compute_interval`); None without a value or without draws."""
@@ -123,7 +124,10 @@ class Results:
             return Measured(reason="; ".join(dict.fromkeys(missing)) or "no seed was measured")
         numbers = [value["value"] for value in counted]
         spreads = [value["spread"] for value in counted if value.get("spread") is not None]
-        drawn = _join_draws([value.get("draws") for value in counted])
+        of_all = None
+        if any(value.get("found") for value in counted):
+            whole = _join_draws([_read_draws(value, True) for value in counted])
+            of_all = fmean(value["value"] * value["over"] / value["of"] for value in counted), whole
         few = f"{len(missing)} of {len(values)} seeds gave no number: {'; '.join(dict.fromkeys(missing))}"
         key_spreads = [value["key_spread"] for value in counted if value.get("key_spread") is not None]
         return Measured(
@@ -137,7 +141,8 @@ class Results:
             seeds=len(counted),
             note="; ".join(dict.fromkeys(value["note"] for value in counted if value.get("note"))),
             reason=few if missing else "",
-            draws=drawn,
+            draws=_join_draws([_read_draws(value) for value in counted]),
+            of_all=of_all,
             people=min((value["people"] for value in counted if value.get("people") is not None), default=None),
         )
 
@@ -152,14 +157,23 @@ class Results:
         return {cell["cell"]["seed"]: _with_keys(cell, images, measure.metric, name) for cell in cells}
 
 
-def _join_draws(texts: Sequence[str | None]) -> np.ndarray | None:
+def _read_draws(value: Mapping[str, Any], of_all: bool = False) -> np.ndarray | None:
+    """The draws of a value of one seed; with ``of_all`` those of the share of all faces."""
+    if value.get("draws") is None:
+        return None
+    found = value.get("found") if of_all else None
+    return decode(value["draws"]) * (1.0 if found is None else decode(found))
+
+
+def _join_draws(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """The draws of the mean over seeds, from those of each seed; None if a seed has none.
 
     Each sample also draws the seeds, with replacement and alike in all cells.
     """
-    if not texts or None in texts:
+    samples = [part for part in parts if part is not None]
+    if not samples or len(samples) < len(parts):
         return None
-    draws = np.stack([decode(text) for text in texts if text])
+    draws = np.stack(samples)
     seeds, count = draws.shape
     drawn = seeding.make_generator(0, "bootstrap of seeds", seeds).integers(seeds, size=(seeds, count))
     return np.take_along_axis(draws, drawn, axis=0).mean(axis=0) if seeds > 1 else draws[0]

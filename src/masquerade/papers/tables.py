@@ -116,7 +116,7 @@ def build(table: Table, results: Results) -> TableResult:
     lines = [_line(table, row, results) for row in table.rows]
     columns = list(zip(*(line.entries for line in lines), strict=True))
     orders = [measured.compare_orders([(entry.printed, entry.measured) for entry in column]) for column in columns]
-    best = [_find_best([entry for entry, line in zip(column, lines, strict=True) if not line.row.control])
+    best = [find_best([entry for entry, line in zip(column, lines, strict=True) if not line.row.control])
             for column in columns]  # fmt: skip
     for number, line in enumerate(lines):
         entries = (
@@ -143,7 +143,7 @@ def _line(table: Table, row: Row, results: Results) -> Line:
     return Line(row, tuple(entries), results.facts(*keys), results.count_refused(*keys), reason)
 
 
-def _find_best(entries: Iterable[Entry]) -> list[float]:
+def find_best(entries: Iterable[Entry]) -> list[float]:
     """The best value of a column as a list; no value if there is none, or if no direction is better."""
     entries = [entry for entry in entries if entry.column.direction != "none"]
     values = [entry.rounded for entry in entries if entry.rounded is not None]

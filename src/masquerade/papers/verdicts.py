@@ -19,13 +19,14 @@ class Side:
     """One number of a comparison: over all seeds as the tables have it, and for each seed.
 
     ``by_seed``: seed -> the value in the metrics file of that seed (value, over, of, spread). ``reason`` says why a
-    seed has no number; '' if every seed has one.
+    seed has no number; '' if every seed has one. ``absent``: the scale has no such cell, or no such part of the metric.
     """
 
     compared: Compared
     measured: Measured
     by_seed: Mapping[int, Mapping[str, Any]]
     reason: str = ""
+    absent: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class Verdict:
             return FAILS
         decisive = [self.trend] if self.claim.descending else self.margins
         above = bool(decisive) and all(test and test.interval and test.interval[0] > 0 for test in decisive)
-        return HOLDS if above and (self.claim.parts or not self.left_out) else UNDECIDED
+        spared = self.claim.parts and all(side.absent for side in self.sides if side.reason)
+        return HOLDS if above and (spared or not self.left_out) else UNDECIDED
 
     @property
     def left_out(self) -> int:
@@ -124,6 +126,8 @@ class Verdict:
             return ""
         if any(test.interval is None for test in self._tests):
             return "its margin has no interval, which needs several people"
+        if all(test.interval and test.interval[0] > 0 for test in self._tests):
+            return ""  # a number is missing
         if self.margin and self.margin.interval and self.margin.interval[1] < 0:
             return f"the interval of its margin lies below 0, but not if corrected for {len(self._tests)} tests"
         return "the interval of its margin contains 0"
@@ -194,11 +198,12 @@ def _side(claim: Claim, compared: Compared, results: Results) -> Side:
         claim.measure_of(compared),
     )
     if reason := results.explain_missing(key):
-        return Side(compared, Measured(reason=reason), {}, reason)
+        return Side(compared, Measured(reason=reason), {}, reason, absent=True)
     seeds, values = results.context.seeds, results.by_seed(key, measure, compared.attempt)
     if list(values) == [seeds[0]] and matrix.runs_once(compared.method):
         values = dict.fromkeys(seeds, values[seeds[0]])
     missing = [value["note"].rstrip(".") or "not a number" for value in values.values() if value["value"] is None]
     missing += [f"seed {seed} was not measured" for seed in seeds if seed not in values]
     reason = "; ".join(dict.fromkeys(missing))
-    return Side(compared, results.measure(key, measure, compared.attempt), values, reason)
+    absent = bool(values) and all("over" not in value for value in values.values())
+    return Side(compared, results.measure(key, measure, compared.attempt), values, reason, absent)

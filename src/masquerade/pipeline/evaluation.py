@@ -150,8 +150,8 @@ def evaluate(metrics: Mapping[str, Metric], measured: Evidence) -> dict[str, dic
     """{metric: {judge: value with its denominator}}. A value that is not finite becomes None.
 
     ``low`` and ``high`` are the ends of the value's interval, None without one. ``draws`` holds the bootstrap samples
-    (`statistics.encode`) and ``people`` the number of people behind a share, so that the difference of two cells has an
-    interval too.
+    (`statistics.encode`), ``people`` the number of people behind a share and ``found`` the part of the faces that it is
+    over in each sample, so that the difference of two cells has an interval too.
     Raises ProtocolError if a metric returns something else than Values.
     """
     return {name: _make_plain(name, metric.compute(measured)) for name, metric in metrics.items()}
@@ -207,12 +207,12 @@ def _make_plain(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
         if not isinstance(value, Value) or value.over > value.of:
             raise ProtocolError(f"The metric '{name}' must give a Value with over <= of for '{judge}', not {value!r}.")
         low, high = value.interval or (None, None)
-        draws = None if value.draws is None or low is None else encode(value.draws)
+        draws, found = (None if each is None or low is None else encode(each) for each in (value.draws, value.found))
         plain[judge] = {
             "value": _to_plain_number(value.value), "over": _to_plain_number(value.over),
             "of": _to_plain_number(value.of),
             "spread": _to_plain_number(value.spread), "spread_of": value.spread_of, "note": value.note,
-            "low": low, "high": high, "people": value.people, "draws": draws,
+            "low": low, "high": high, "people": value.people, "draws": draws, "found": found,
         }  # fmt: skip
     return plain
 

@@ -22,7 +22,7 @@ from masquerade.core.images import OK, REFUSED, FaceArchive, to_uint8
 from masquerade.faces.folder import NO_FACE, Folder
 from masquerade.faces.photographs import decoding
 from masquerade.methods import Method
-from masquerade.pipeline import image_texts, inspection
+from masquerade.pipeline import anonymization, image_texts, inspection
 from masquerade.pipeline.image_texts import PersonalKey, ProvenanceTag
 from masquerade.pipeline.inspection import AttackView, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import Output
