@@ -14,7 +14,8 @@ from masquerade.core import discovery, rehearsal
 from masquerade.params.protocols import AttributeSettings
 from masquerade.pipeline import attributes
 
-METHODS, JUDGES, BACKBONES = (discovery.list_names(room) for room in ("methods", "judges", "backbones"))
+METHODS = discovery.list_programs()
+JUDGES, BACKBONES = (discovery.list_names(room) for room in ("judges", "backbones"))
 SEED = 5
 PUBLISHED = [name for name in JUDGES if discovery.load("judges", name).assets]
 

@@ -23,6 +23,8 @@ UNPRINTED = (
     "quality_samples",
     "most_pictures",
     "optimization",
+    "identity_steps",
+    "references",
 )
 """Knobs that may have a default: no paper has them, or at 0 they are off, as in most papers."""
 ROOMS = ("faces", "judges", "metrics", "methods", "backbones", "attackers")
