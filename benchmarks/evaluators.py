@@ -74,11 +74,19 @@ def main() -> None:
         "# Evaluators of pose, gaze and expression",
         f"{count} rendered faces of as many people (the validation split of `synthetic_hq`, {SIDE} pixels), looking "
         f"{TURN:g} degrees to either side, {NOD:g} up or down, and with the eyes {np.degrees(GAZE):.0f} degrees to "
-        f"either side and {np.degrees(GAZE) / 2:.0f} up or down. `face_mesh` measures the angles, and the known angle of the rendering is the truth.",
+        f"either side and {np.degrees(GAZE) / 2:.0f} up or down. `face_mesh` measures the angles, and the known angle of "
+        "the rendering is the truth.",
         table(
-            ["angle", "correlation", "slope", "offset (degrees)", "mean error after both (degrees)",
-             "of a constant answer"], rows,
-        ),  # fmt: skip
+            [
+                "angle",
+                "correlation",
+                "slope",
+                "offset (degrees)",
+                "mean error after both (degrees)",
+                "of a constant answer",
+            ],
+            rows,
+        ),
         "Metrics compare two images of one face, so that an offset cancels out. A slope below 1 makes differences "
         "smaller than they are.",
         "`expression`: the share of the faces of each expression (rows) that it calls so (columns).",

@@ -118,7 +118,7 @@ class FaceMesh(PackagedJudge):
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
         import torch
 
-        pixels = to_pixels(images, WHOLE)
+        pixels = np.stack(to_pixels(images, WHOLE))
         whole = cut(images, (0, 0, WHOLE, WHOLE), MESH_SIDE).astype(np.float32) / 255
         signal = torch.from_numpy(whole).to(next(self._networks["facemesh"].buffers()).device)
         mesh = self._networks["facemesh"](signal)[0].reshape(-1, POINTS, 3).cpu().numpy() * (WHOLE / MESH_SIDE)

@@ -1,7 +1,7 @@
 """HiFD, a composite of privacy, quality and utility, as published and with the strongest attacker in it."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Hifd(Metric):
             evidence, {name: f"{judge}.{name}" for name, [judge] in columns.items()}, recognizers
         )
         measured = np.isfinite(np.stack(list(agreements.values()))).all(axis=0)
-        over, of = int(measured.sum()), len(measured)
+        over, of = int(np.sum(measured)), len(evidence.derived)
         if not over:
             return {part: Value(math.nan, 0, of, note="no face could be measured") for part in PROFILES}
         masked = {name: np.where(measured, values, np.nan) for name, values in agreements.items()}
@@ -73,12 +73,12 @@ def _compose(part: str, means: Mapping[str, float], draws: Mapping[str, np.ndarr
     """The composite of the means, and in each bootstrap sample."""
     import hifd
 
-    def compose(components: Iterable[float]) -> float:
-        return hifd.composite(*components, None, hifd.DEFAULT_PROFILES[part])
+    def compose(privacy: float, quality: float, first: float, second: float) -> float:
+        return hifd.composite(privacy, quality, first, second, None, hifd.DEFAULT_PROFILES[part])
 
-    drawn = [compose(sample) for sample in zip(*(draws[name] for name in COMPONENTS), strict=True)]
+    drawn = [compose(*sample) for sample in zip(*(draws[name] for name in COMPONENTS), strict=True)]
     note = ", ".join(f"{name} {means[name]:.2f}" for name in COMPONENTS)
-    return Value(compose(means[name] for name in COMPONENTS), over, of, note=note, draws=np.array(drawn))
+    return Value(compose(*(means[name] for name in COMPONENTS)), over, of, note=note, draws=np.array(drawn))
 
 
 def _compare_faces(evidence: Evidence, columns: Mapping[str, str], recognizers: list[str]) -> dict[str, np.ndarray]:

@@ -36,8 +36,9 @@ def load_models(package: Path, outputs: Mapping[str, Sequence[str]]) -> "dict[st
                 contents[member.name] = file.read()
     if missing := sorted(wanted - contents.keys()):
         raise CheckpointError(f"{package} lacks {', '.join(missing)}.")
+    at = "package/models/"
     return {
-        name: GraphModel(*(contents[f"package/models/{name}.{ending}"] for ending in ("json", "bin")), names).eval()
+        name: GraphModel(contents[f"{at}{name}.json"], contents[f"{at}{name}.bin"], names).eval()
         for name, names in outputs.items()
     }
 

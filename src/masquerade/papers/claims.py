@@ -59,8 +59,8 @@ class Claim(Declared):
     paired: bool = False
     """Each of ``greater`` is compared only with the one of ``than`` at the same place. Both have the same length."""
     parts: bool = False
-    """The claim says the same of several attributes. Comparisons whose cells or attributes a scale does not have are left
-    out, and the verdict says how many there are."""
+    """The claim says the same of several attributes. Comparisons whose cells or attributes a scale does not have are
+    left out, and the verdict says how many there are."""
     descending: tuple[Compared, ...] = ()
     """A sweep of three numbers or more: they fall from the first to the last. Two numbers are a comparison."""
     within: Annotated[float, Field(ge=0)] = 0

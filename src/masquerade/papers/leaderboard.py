@@ -25,8 +25,8 @@ EXPLAINED = (
     "In a share where higher is better, a face that a method refuses, or in which an evaluator finds no face, counts "
     "as a failure. Elsewhere it is missing, and the number of faces is shown.",
     f"{SECONDS}: the time of the whole job, which loads its networks first, over its faces; on the machine that ran "
-    "it, beside other jobs. Compare rows of one build alone. The inversion, which methods with latent codes share, is a "
-    "job of its own and not counted.",
+    "it, beside other jobs. Compare rows of one build alone. The inversion, which methods with latent codes share, is "
+    "a job of its own and not counted.",
 )
 FEWEST = 4
 """The fewest methods whose orders by two composites are compared."""

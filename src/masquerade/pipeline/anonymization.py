@@ -132,17 +132,21 @@ def recover(
     refused = list_refusals(rows)
     usable = rows[~rows["id"].isin(refused.keys())]
 
+    def find(chosen: np.ndarray) -> list[int]:
+        return np.flatnonzero(chosen).tolist()
+
     def work(faces: Faces) -> np.ndarray:
         keys = keys_of(faces)
         records = faces.index[RECORD].tolist() if open_record and RECORD in faces.index else [""] * len(faces)
         sealed = np.array([bool(record) for record in records])
         images = np.empty_like(faces.images)
         if not sealed.all():
-            images[~sealed] = method.recover(faces.images[~sealed], [keys[row] for row in np.flatnonzero(~sealed)])
+            images[~sealed] = method.recover(faces.images[~sealed], [keys[row] for row in find(~sealed)])
         if sealed.any():
             assert open_record is not None
-            pictures, at = to_uint8(faces.images), np.flatnonzero(sealed)
-            images[sealed] = method.draw_described([open_record(records[row], keys[row], pictures[row]) for row in at])
+            pictures = to_uint8(faces.images)
+            texts = [open_record(records[row], keys[row], pictures[row]) for row in find(sealed)]
+            images[sealed] = method.draw_described(texts)
         return images
 
     results = _yield_results(archive, usable, method, work, batch, None, progress)

@@ -197,7 +197,7 @@ def _attack_once(
 ) -> Iterator[pd.DataFrame]:
     attacker, held_out = each.attacker, scene.training_set.held_out
     attacker.study(scene.training_set)
-    groups = {HELD_OUT: (held_out, held_out.photographs, None)}
+    groups: dict[str, tuple[Pairs, Photographs, Pairs | None]] = {HELD_OUT: (held_out, held_out.photographs, None)}
     if len(scene.tested):
         groups[TESTED] = scene.tested, scene.photographs, scene.linked
     probes = {group: _make_probes(attacker, pairs) for group, (pairs, _, _) in groups.items()}

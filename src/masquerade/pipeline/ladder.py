@@ -48,6 +48,8 @@ def add_noise(saved: Any, share: float, draw: np.random.Generator) -> Any:
 
     Arrays of integers, such as images, stay as they are.
     """
+    import torch
+
     if dataclasses.is_dataclass(saved) and not isinstance(saved, type):
         changed = {
             field.name: add_noise(getattr(saved, field.name), share, draw) for field in dataclasses.fields(saved)
@@ -61,7 +63,7 @@ def add_noise(saved: Any, share: float, draw: np.random.Generator) -> Any:
     if values.dtype.kind != "f":
         return saved
     noised = (values + share * values.std() * draw.standard_normal(values.shape)).astype(values.dtype)
-    return noised if isinstance(saved, np.ndarray) else saved.new_tensor(noised)
+    return torch.from_numpy(noised) if isinstance(saved, torch.Tensor) else noised
 
 
 def _compress(images: np.ndarray) -> np.ndarray:
