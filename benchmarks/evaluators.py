@@ -74,8 +74,8 @@ def main() -> None:
         "# Evaluators of pose, gaze and expression",
         f"{count} rendered faces of as many people (the validation split of `synthetic_hq`, {SIDE} pixels), looking "
         f"{TURN:g} degrees to either side, {NOD:g} up or down, and with the eyes {np.degrees(GAZE):.0f} degrees to "
-        f"either side and {np.degrees(GAZE) / 2:.0f} up or down. `face_mesh` measures the angles, and the known angle of "
-        "the rendering is the truth.",
+        f"either side and {np.degrees(GAZE) / 2:.0f} up or down. `face_mesh` measures the angles, and the known angle "
+        "of the rendering is the truth.",
         table(
             [
                 "angle",
