@@ -21,6 +21,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 BY_NAME = {
     "__init__.py",  # what `import masquerade` offers, at its first use
     "core/discovery.py",  # methods, attackers, backbones, judges, metrics and datasets
+    "pipeline/exchange.py",  # the function of a person that `masquerade score --call` names
 }
 """Modules that may import a module by a computed name."""
 

@@ -42,7 +42,7 @@ class TestReference:
             ("digits: 2", "digitz: 2", ["columns.0.digitz", "Did you mean 'digits'"]),
             ("caption:", "captoin:", ["captoin", "Did you mean 'caption'", "'caption' is missing"]),
             ("method: noise", "methud: noise", ["rows.0.methud", "Did you mean 'method'"]),
-            ("kind: table", "kind: tabel", ["'kind' is 'tabel'", "table, curves, tradeoff, grid"]),
+            ("kind: table", "kind: tabel", ["'kind' is 'tabel'", "table, leaderboard, curves, tradeoff, grid"]),
             ("[0.020, 7.10]", "[0.020]", ["Noise(σ=9)", "1 printed values for 2 printed columns"]),
             ("7.10", "7,1", ["3 printed values"]),
             ("7.10", "about 7", ["'about 7' is not a printed number"]),
