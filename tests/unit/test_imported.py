@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from masquerade.cli import main
+from masquerade.cli import main, score
 from masquerade.core import fingerprints
 from masquerade.core.discovery import IMPORTED
-from masquerade.core.errors import ArchiveError, ParameterError
+from masquerade.core.errors import ArchiveError, ParameterError, PictureError
 from masquerade.core.images import ArchiveWriter, FaceArchive, to_uint8
 from masquerade.core.settings import NoParameters
 from masquerade.methods import Resources
-from masquerade.methods.imported.method import NO_PICTURE, Imported, store
+from masquerade.methods.imported.method import NO_PICTURE, Imported, StoredPictures, store
 from masquerade.methods.imported.originals import Originals
-from masquerade.papers import reference
+from masquerade.papers import reference, score_page
+from masquerade.papers.context import Context
 from masquerade.params import loading, matrix
 from masquerade.params.blocks import ImportedImages, StandIns
 from masquerade.pipeline import anonymization, exchange
@@ -49,13 +50,19 @@ def faces(tmp_path: Path) -> FaceArchive:
     return FaceArchive(tmp_path / "faces.zip")
 
 
+def path_of(folder: Path, faces: FaceArchive, file: str) -> Path:
+    """The path of a file such as f0.png under the name with which the face was exported."""
+    face, ending = file.split(".")
+    return folder / f"{exchange.name_file(faces, face)}.{ending}"
+
+
 @pytest.fixture
-def theirs(tmp_path: Path) -> Path:
+def theirs(faces, tmp_path: Path) -> Path:
     """The results of a program for the four faces: negatives in several formats."""
     folder = tmp_path / "theirs"
     (folder / "deeper").mkdir(parents=True)
-    for number, name in ((0, "f0.png"), (1, "deeper/f1.jpg"), (3, "f3.webp"), (4, "f4.bmp")):
-        Image.fromarray(255 - pixels(number)).save(folder / name, lossless=True)
+    for number, place, file in ((0, "", "f0.png"), (1, "deeper", "f1.jpg"), (3, "", "f3.webp"), (4, "", "f4.bmp")):
+        Image.fromarray(255 - pixels(number)).save(path_of(folder / place, faces, file), lossless=True)
     return folder
 
 
@@ -91,20 +98,21 @@ def test_every_image_is_taken_unchanged_with_the_row_of_its_original(faces, thei
 
 
 def test_all_mistakes_are_listed_together_and_nothing_is_written(faces, theirs, tmp_path):
-    (theirs / "f0.png").unlink()
+    path_of(theirs, faces, "f0.png").unlink()
     (theirs / "readme.txt").write_text("how we did it")
-    Image.fromarray(pixels(8)).save(theirs / "f1.png")  # beside deeper/f1.jpg
-    Image.fromarray(pixels(8)[:-1]).save(theirs / "f3.webp")
-    (theirs / "f4.bmp").write_text("no image")
+    Image.fromarray(pixels(8)).save(path_of(theirs, faces, "f1.png"))  # beside deeper/f1.jpg
+    Image.fromarray(pixels(8)[:-1]).save(path_of(theirs, faces, "f3.webp"))
+    path_of(theirs, faces, "f4.bmp").write_text("no image")
     with pytest.raises(ArchiveError) as error:
         collect(theirs, faces, tmp_path / "stored.zip")
     message = str(error.value)
     assert "for the 4 faces" in message
-    assert "- f0: no image (--partial" in message
-    assert "- readme.txt: the name is not the id of a face" in message
-    assert "- f1: several files" in message
-    assert "- f3: 32 x 31 pixels, and the faces have 32 x 32" in message
-    assert "- f4: not an image in a format that is read" in message
+    f0, f1, f3, f4 = (exchange.name_file(faces, face) for face in ("f0", "f1", "f3", "f4"))
+    assert f"- {f0} in {theirs}: no image (--partial" in message
+    assert f"- readme.txt in {theirs}: the name is not that of an exported face; remove the file" in message
+    assert f"- {f1} in {theirs}: several files" in message
+    assert f"- {f3} in {theirs}: 32 x 31 pixels, and the faces have 32 x 32" in message
+    assert f"- {f4} in {theirs}: not an image in a format that is read" in message
     assert not (tmp_path / "stored.zip").exists()
 
 
@@ -117,8 +125,8 @@ FORMATS = {
 
 @pytest.mark.parametrize("fault", FORMATS)
 def test_a_format_that_is_no_rgb_of_8_bits_is_named(faces, theirs, tmp_path, fault):
-    FORMATS[fault](Image.fromarray(255 - pixels(0))).save(theirs / "f0.png")
-    with pytest.raises(ArchiveError, match=f"- f0: {fault}"):
+    FORMATS[fault](Image.fromarray(255 - pixels(0))).save(path_of(theirs, faces, "f0.png"))
+    with pytest.raises(ArchiveError, match=f"{exchange.name_file(faces, 'f0')} in .*: {fault}"):
         collect(theirs, faces, tmp_path / "stored.zip")
 
 
@@ -126,27 +134,65 @@ def test_colors_in_the_order_blue_green_red_are_noticed(tmp_path):
     count = exchange.COMPARED
     folder = tmp_path / "theirs"
     folder.mkdir()
+    results = []
     with ArchiveWriter(tmp_path / "faces.zip", {"size": SIDE}) as out:
         for number in range(count):
             picture = np.clip(pixels(number) * 0.5 + [100 - 5 * number, 60, 20], 0, 255).astype(np.uint8)
             out.add(picture, {"id": f"f{number}", "identity": f"p{number}", "split": "test"})
             other = pixels(100 + number) * 0.3 + picture.mean(axis=(0, 1))
-            Image.fromarray(other.clip(0, 255).astype(np.uint8)[..., ::-1]).save(folder / f"f{number}.png")
+            results.append(Image.fromarray(other.clip(0, 255).astype(np.uint8)[..., ::-1]))
+    faces = FaceArchive(tmp_path / "faces.zip")
+    for number, result in enumerate(results):
+        result.save(path_of(folder, faces, f"f{number}.png"))
     with pytest.raises(ArchiveError, match="the colors are in the order blue, green, red"):
-        collect(folder, FaceArchive(tmp_path / "faces.zip"), tmp_path / "stored.zip")
+        collect(folder, faces, tmp_path / "stored.zip")
 
 
-def test_a_folder_that_was_exported_of_other_faces_says_so(faces, theirs, tmp_path):
-    exchange.export(faces, faces.select("test").assign(part="test"), tmp_path / "out", "tiny", "made_up")
+def test_exported_files_have_neutral_names_that_differ_between_archives(faces, tmp_path):
+    rows = faces.select("test").assign(part="test")
+    exchange.export(faces, rows, tmp_path / "out", "tiny", "made_up")
     about = json.loads((tmp_path / "out" / exchange.MANIFEST).read_text())
-    assert about["ids"]["test"] == ["f0", "f1", "f3", "f4"]
-    (theirs / exchange.MANIFEST).write_text(json.dumps({**about, "scale": "mini", "faces": "another"}))
-    with pytest.raises(ArchiveError, match="Give --scale mini, or export the faces again"):
+    exported = sorted(path.stem for path in (tmp_path / "out").glob("*.png"))
+    assert about["names"]["test"] == exported == sorted(exchange.name_file(faces, face) for face in rows["id"])
+    assert np.array_equal(np.asarray(Image.open(path_of(tmp_path / "out", faces, "f3.png"))), pixels(3))
+    assert "--scale tiny --dataset made_up" in (tmp_path / "out" / exchange.README).read_text()
+    with ArchiveWriter(tmp_path / "others.zip", {"size": SIDE}) as out:
+        out.add(pixels(7), {"id": "f0", "identity": "p0", "split": "test"})
+    assert exchange.name_file(FaceArchive(tmp_path / "others.zip"), "f0") not in exported
+
+
+def test_further_images_of_tested_people_are_a_part_of_their_own(tmp_path):
+    groups = {"attackers": "attackers", "methods": "methods"}
+    with ArchiveWriter(tmp_path / "faces.zip", {"size": SIDE}) as out:
+        for number, part in enumerate(("test", "gallery", "attackers", "methods")):
+            split, person = ("train", part) if part in groups else (part, "tested")
+            row = {"id": f"of_{part}", "identity": person, "split": split, "group": groups.get(part, "")}
+            out.add(pixels(number), row)
+    archive = FaceArchive(tmp_path / "faces.zip")
+    exported = exchange.select_exported(archive, loading.load(ROOT, "tiny"), "synthetic_hq")
+    assert exported["id"].tolist() == [f"of_{part}" for part in exported["part"]]
+    assert set(exported["part"]) == set(exchange.PARTS)
+
+
+def test_names_of_other_faces_and_a_suffix_of_all_names_are_told_apart(faces, theirs, tmp_path):
+    for path in [path for path in theirs.rglob("*") if path.is_file()]:
+        path.rename(path.with_stem(f"{path.stem}_anonymized"))
+    with pytest.raises(ArchiveError, match="add `--suffix=_anonymized`"):
         collect(theirs, faces, tmp_path / "stored.zip")
+    assert collect(theirs, faces, tmp_path / "stored.zip", suffix="_anonymized") == 4
+    with ArchiveWriter(tmp_path / "others.zip", {"size": SIDE}) as out:
+        out.add(pixels(7), {"id": "f0", "identity": "p0", "split": "test"})
+    with pytest.raises(ArchiveError, match=r"these names are of other faces .* export the faces again"):
+        collect(theirs, FaceArchive(tmp_path / "others.zip"), tmp_path / "stored.zip", suffix="_anonymized")
+
+
+def test_a_manifest_of_the_program_is_not_read(faces, theirs, tmp_path):
+    (theirs / exchange.MANIFEST).write_text("[")
+    assert collect(theirs, faces, tmp_path / "stored.zip") == 4
 
 
 def test_a_missing_image_is_a_refusal_with_a_reason_and_not_the_original(faces, theirs, tmp_path):
-    (theirs / "f3.webp").unlink()
+    path_of(theirs, faces, "f3.webp").unlink()
     assert collect(theirs, faces, tmp_path / "stored.zip", partial=True) == 3
     result = anonymize(faces, tmp_path / "stored.zip", tmp_path / "result.zip")
     row = result.index.set_index("id").loc["f3"]
@@ -159,9 +205,9 @@ def test_a_missing_image_is_a_refusal_with_a_reason_and_not_the_original(faces, 
     ("ending", "message"), [("png", "an original, unchanged"), ("jpg", "within 6 gray levels of an original")]
 )
 def test_original_is_refused_under_every_name(faces, theirs, tmp_path, number, ending, message):
-    (theirs / "f3.webp").unlink()
-    Image.fromarray(pixels(number)).save(theirs / f"f3.{ending}", quality=95)
-    with pytest.raises(ArchiveError, match=f"- f3: {message}"):
+    path_of(theirs, faces, "f3.webp").unlink()
+    Image.fromarray(pixels(number)).save(path_of(theirs, faces, f"f3.{ending}"), quality=95)
+    with pytest.raises(ArchiveError, match=f"{exchange.name_file(faces, 'f3')} in .*: {message}"):
         collect(theirs, faces, tmp_path / "stored.zip")
 
 
@@ -186,19 +232,19 @@ DISGUISES = {
 
 @pytest.mark.parametrize("disguise", DISGUISES)
 def test_an_original_in_disguise_is_refused(faces, theirs, tmp_path, disguise):
-    (theirs / "f3.webp").unlink()
-    Image.fromarray(DISGUISES[disguise](pixels(3))).save(theirs / "f3.png")
-    with pytest.raises(ArchiveError, match="- f3: an original, but mirrored"):
+    path_of(theirs, faces, "f3.webp").unlink()
+    Image.fromarray(DISGUISES[disguise](pixels(3))).save(path_of(theirs, faces, "f3.png"))
+    with pytest.raises(ArchiveError, match=f"{exchange.name_file(faces, 'f3')} in .*: an original, but mirrored"):
         collect(theirs, faces, tmp_path / "stored.zip", near=0.0)
 
 
 def test_near_zero_accepts_small_differences_and_refuses_an_original(faces, theirs, tmp_path):
-    (theirs / "f3.webp").unlink()
+    path_of(theirs, faces, "f3.webp").unlink()
     cloaked = pixels(3).copy()
     cloaked[0, 0, 0] ^= 1
-    Image.fromarray(cloaked).save(theirs / "f3.png")
+    Image.fromarray(cloaked).save(path_of(theirs, faces, "f3.png"))
     assert collect(theirs, faces, tmp_path / "stored.zip", near=0.0) == 4
-    Image.fromarray(pixels(3)).save(theirs / "f3.png")
+    Image.fromarray(pixels(3)).save(path_of(theirs, faces, "f3.png"))
     with pytest.raises(ArchiveError, match="unchanged; such an image is never imported"):
         collect(theirs, faces, tmp_path / "stored.zip", near=0.0)
 
@@ -247,11 +293,35 @@ def test_what_a_program_recovered_is_found_by_its_image(faces, theirs, tmp_path)
     back = tmp_path / "back"
     back.mkdir()
     for number in (0, 1, 3, 4):
-        Image.fromarray(pixels(number)).save(back / f"f{number}.png")
+        Image.fromarray(pixels(number)).save(path_of(back, faces, f"f{number}.png"))
     collect(theirs, faces, tmp_path / "stored.zip", recovered=back)
     result = anonymize(faces, tmp_path / "stored.zip", tmp_path / "result.zip").load()
     recovered = to_uint8(build(faces, tmp_path / "stored.zip").recover(result.images, None))
     assert np.array_equal(recovered, np.stack([pixels(int(name[1:])) for name in result.ids]))
+
+
+def test_mistakes_of_results_and_of_recovered_faces_are_both_listed(faces, theirs, tmp_path):
+    back = tmp_path / "back"
+    back.mkdir()
+    for number in (0, 1, 3, 4):
+        Image.fromarray(pixels(number)).save(path_of(back, faces, f"f{number}.png"))
+    path_of(theirs, faces, "f0.png").unlink()
+    path_of(theirs, faces, "f3.webp").unlink()
+    with pytest.raises(ArchiveError, match=f"in {theirs}: no image") as error:
+        collect(theirs, faces, tmp_path / "stored.zip", recovered=back)
+    assert f"in {back}" not in str(error.value)
+    path_of(back, faces, "f4.png").unlink()
+    with pytest.raises(ArchiveError, match=rf"in {theirs}: no image [\s\S]*in {back}: no image"):
+        collect(theirs, faces, tmp_path / "stored.zip", recovered=back)
+
+
+def test_a_face_is_not_recovered_from_an_image_that_several_faces_have(faces, tmp_path):
+    made = {"f0": 255 - pixels(0), "f1": 255 - pixels(0), "f3": 255 - pixels(3)}
+    store(tmp_path / "stored.zip", faces.metadata["checksum"], made, {name: pixels(int(name[1:])) for name in made})
+    stored = StoredPictures(tmp_path / "stored.zip")
+    assert np.array_equal(stored.read_recovered(made["f3"]), pixels(3))
+    with pytest.raises(PictureError, match="several faces have this image"):
+        stored.read_recovered(made["f0"])
 
 
 def run_function(name: str, faces: FaceArchive, folder: Path) -> Path:
@@ -260,41 +330,57 @@ def run_function(name: str, faces: FaceArchive, folder: Path) -> Path:
 
 
 def test_a_python_function_takes_the_place_of_the_folder(faces, tmp_path, monkeypatch):
+    (tmp_path / "their_helper.py").write_text("def negate(image):\n    return 255 - image\n")
     (tmp_path / "their_module.py").write_text(
+        "seeds = []\n"
         "def negate(images, seed):\n"
-        "    assert images.dtype == 'uint8' and seed == 3\n"
-        "    return [255 - image if image.mean() != images[0].mean() else None for image in images]\n"
+        "    from their_helper import negate\n"
+        "    assert images.dtype == 'uint8'\n"
+        "    seeds.append(seed)\n"
+        "    return [negate(image) if image.mean() != images[0].mean() else None for image in images]\n"
         "def cut(images, seed):\n    return images[:1]\n"
+        "def forget(images, seed):\n    pass\n"
         "def gray(images, seed):\n    return images.mean(axis=3)\n"
     )
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(exchange, "BATCH", 3)
     folder = run_function("their_module:negate", faces, tmp_path / "made")
-    assert sorted(path.stem for path in folder.iterdir()) == ["f1", "f3", "f4"], "it refused the first face"
-    assert np.array_equal(np.asarray(Image.open(folder / "f3.png")), 255 - pixels(3))
+    made = {path.stem for path in folder.iterdir()}
+    assert made == {exchange.name_file(faces, face) for face in ("f1", "f3")}, "it refused the first face of each call"
+    assert np.array_equal(np.asarray(Image.open(path_of(folder, faces, "f3.png"))), 255 - pixels(3))
+    assert len(set(sys.modules["their_module"].seeds)) == 2, "another seed for each call"
     for name, message in (
-        ("their_module:cut", "returned 1 images for 4"),
+        ("their_module:cut", "returned 1 images for 3"),
+        ("their_module:forget", "returned no images for 3"),
         ("their_module:gray", "return uint8"),
         ("their_module:absent", "Write package.module:function"),
         ("no_such_module:absent", "Write package.module:function"),
     ):
         with pytest.raises(ArchiveError, match=message):
             run_function(name, faces, tmp_path / name.replace(":", "_"))
+    assert str(tmp_path) not in sys.path
 
 
 def test_a_command_takes_the_place_of_the_folder(faces, tmp_path):
     program = tmp_path / "their program.py"
     program.write_text(
-        "import sys\nfrom PIL import Image, ImageOps\n"
-        "if sys.argv[1].endswith('f1.png'): sys.exit('no face')\n"
+        "import sys\nfrom pathlib import Path\nfrom PIL import Image, ImageOps\n"
+        f"if {exchange.name_file(faces, 'f1')!r} in sys.argv[1]: sys.exit('no face')\n"
         "ImageOps.invert(Image.open(sys.argv[1])).save(sys.argv[2])\n"
+        "Path(sys.argv[1]).unlink()\n"
     )
     command = f"{sys.executable} '{program}' {{input}} {{output}}"
-    exchange.run_command(command, faces, faces.select("test"), tmp_path / "made")
-    assert sorted(path.stem for path in (tmp_path / "made").iterdir()) == ["f0", "f3", "f4"]
-    with pytest.raises(ArchiveError, match="must hold"):
-        exchange.run_command("cp {input}", faces, faces.select("test"), tmp_path / "second")
-    with pytest.raises(ArchiveError, match="Its first run: status 1"):
-        exchange.run_command("false {input} {output}", faces, faces.select("test"), tmp_path / "third")
+    failures = exchange.run_command(command, faces, faces.select("test"), tmp_path / "made")
+    assert failures == ["status 1: no face"]
+    made = {path.stem for path in (tmp_path / "made").iterdir()}
+    assert made == {exchange.name_file(faces, face) for face in ("f0", "f3", "f4")}
+    for words, message in (
+        ("cp {input}", "must hold"),
+        ("cp '{input} {output}", "No closing quotation"),
+        ("false {input} {output}", "Its first run: status 1"),
+    ):
+        with pytest.raises(ArchiveError, match=message):
+            exchange.run_command(words, faces, faces.select("test"), tmp_path / words.split()[0])
 
 
 @pytest.fixture
@@ -311,12 +397,11 @@ BLOCK = {"title": "Theirs", "source": "They 2020", "near": 2.0, "recovers": Fals
 
 def test_a_second_registration_keeps_the_other_datasets_and_programs(repository):
     exchange.register(repository, "tiny", "theirs", BLOCK)
-    exchange.register(repository, "tiny", "theirs", {**BLOCK, "near": 0.0, "images": {"synthetic_wild": "b" * 64}})
+    exchange.register(repository, "tiny", "theirs", {**BLOCK, "images": {"synthetic_wild": "b" * 64}})
     exchange.register(repository, "tiny", "other", BLOCK)
     variants = matrix.list_imported(loading.load(repository, "tiny"))
     assert list(variants) == ["theirs", "other"]
     assert variants["theirs"].images == {"synthetic_hq": "a" * 64, "synthetic_wild": "b" * 64}
-    assert variants["theirs"].near == 0.0
     assert matrix.list_imported(loading.load(repository, "mini")) == {}, "another scale has other faces"
 
 
@@ -334,6 +419,18 @@ def test_images_are_cells_of_only_their_dataset_and_one_seed(repository):
     missing = ("synthetic_wild", IMPORTED, "theirs")
     reasons = matrix.explain_skipped(parameters, [missing], matrix.group_by_setting(planned))
     assert reasons == {missing: "no images of theirs were imported for synthetic_wild"}
+
+
+def test_a_protocol_applies_once_to_what_a_program_made_of_its_datasets(repository):
+    """Also under the name `control`, which a pattern such as `*/control` matches."""
+    for name, recovers in (("control", False), ("recovering", True)):
+        exchange.register(repository, "tiny", name, {**BLOCK, "recovers": recovers})
+    parameters = loading.load(repository, "tiny")
+    planned = matrix.plan_cells(parameters)
+    for protocol, expected in (("attributes", ["control", "recovering"]), ("recovery", ["recovering"])):
+        cells = matrix.select_by_protocol(parameters, planned, protocol)
+        assert [cell.variant for cell in matrix.select_imported(cells)] == expected
+    assert matrix.select_imported(matrix.select_matching(planned, {"synthetic_hq": ["*/*"]})) == []
 
 
 STAND_INS = StandIns(datasets={"celeba_hq": "synthetic_hq"}, judges={})
@@ -363,26 +460,65 @@ def test_tables_take_the_programs_that_they_can_measure(root, item, taken, taken
         assert any(entry.method == IMPORTED for entry in shown) == expected
 
 
-def test_wrong_words_of_the_commands_are_refused_before_anything_is_written(repository, faces, theirs, capsys):
-    place = repository / "data" / "tiny" / "faces"
-    place.mkdir(parents=True)
+def test_the_page_of_images_that_the_leaderboard_does_not_have_says_so():
+    rows = [{"method": "falco", "variant": "m_0", "dataset": "synthetic_hq", "column": "KID", "measured": "0.5"}]
+    context = Context("tiny", (0,), STAND_INS, "a commit")
+    page = score_page.write(rows, "theirs", {"title": "Theirs", "source": "They 2020"}, (0, 4), context)
+    assert "The leaderboard is of `synthetic_hq`, and no images of this dataset were scored." in page
+    assert "|" not in page
+    assert "What is missing" not in page
 
-    def run(*words) -> int:
+
+def test_numbers_of_a_column_of_percent_are_percent():
+    for column, shown in (("Naive attacker (%)", "22.5"), ("KID", "0.225")):
+        record = {"column": column, "measured": "0.225", "low": "", "rank_first": ""}
+        assert score_page.format_number(record) == shown
+        assert score._show_rank(record) == f"({shown})"
+
+
+@pytest.fixture
+def run(repository, capsys):
+    """Runs a command at a scale. Returns its status and what it wrote on stderr."""
+
+    def run(*words, scale: str = "tiny") -> tuple[int, str]:
         with pytest.raises(SystemExit) as ended:
-            main.main([str(word) for word in (*words, "--root", repository, "--scale", "tiny")])
-        return ended.value.code
+            main.main([str(word) for word in (*words, "--root", repository, "--scale", scale)])
+        return ended.value.code, capsys.readouterr().err
 
-    assert run("score", "theirs", theirs) == 1
-    assert "are not built" in capsys.readouterr().err
+    return run
+
+
+def test_wrong_words_of_the_commands_are_refused_before_anything_is_written(repository, theirs, tmp_path, run):
     for words, message in (
-        (("Their Method", theirs), "is no name"),
-        (("theirs",), "Give one of three"),
-        (("theirs", theirs, "--call", "a:b"), "Give one of three"),
-        (("theirs", theirs, "--dataset", "celebs"), "There is no dataset 'celebs'"),
+        ((theirs,), "are not built. Run `snakemake --cores all data/tiny/faces/synthetic_hq.zip --config scale=tiny`"),
+        ((), "Give one of three"),
+        ((theirs, "--call", "a:b"), "Give one of three"),
+        ((theirs, "--dataset", "celebs"), "There is no dataset 'celebs'"),
     ):
-        assert run("score", *words) == 1
-        assert message in capsys.readouterr().err
-    exchange.register(repository, "tiny", "theirs", BLOCK)
-    assert run("score", "theirs", theirs) == 1
-    assert "Give --replace" in capsys.readouterr().err
+        status, printed = run("score", "theirs", *words)
+        assert (status, message in printed) == (1, True), printed
+    assert "is no name" in run("score", "Their Method", theirs)[1]
+    for near in ("-1", "nan"):
+        assert "should be greater than or equal to 0" in run("score", "theirs", theirs, "--near", near)[1]
+    assert "has no leaderboard, because `papers` lacks" in run("score", "theirs", theirs, scale="paper_1024")[1]
+    status, printed = run("export-faces", "--to", theirs)
+    assert (status, printed) == (1, f"{theirs} is not empty. Name another folder.\n")
     assert not (repository / "imported").exists()
+    assert not (repository / "scales/imported").exists()
+
+
+def test_all_datasets_of_one_name_are_scored_alike(repository, theirs, run):
+    exchange.register(repository, "tiny", "theirs", BLOCK)
+    assert "Give --replace" in run("score", "theirs", theirs)[1]
+    assert "are not built" in run("score", "theirs", theirs, "--replace", "--near", "3", "--recovered", theirs)[1]
+    other = ("score", "theirs", theirs, "--dataset", "synthetic_wild")
+    assert "was scored on synthetic_hq with --near 2" in run(*other, "--near", "3")[1]
+    assert "was scored on synthetic_hq without --recovered" in run(*other, "--recovered", theirs)[1]
+    assert "are not built" in run(*other)[1]
+
+
+def test_a_failure_of_dvc_is_only_a_warning(tmp_path, capsys):
+    score.add_to_dvc(tmp_path, Path("imported/tiny/folder/theirs.zip"), pushed=False)
+    printed = capsys.readouterr().err
+    assert "The score stands; `dvc add imported/tiny/folder/theirs.zip` keeps its images." in printed
+    assert "Then write `push: false` into theirs.zip.dvc" in printed

@@ -2,11 +2,15 @@
 
 import json
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
 from masquerade.cli.main import main
+from masquerade.core.discovery import IMPORTED
+from masquerade.core.settings import NoParameters
 from masquerade.params import matrix
+from masquerade.params.blocks import ImportedImages
 from masquerade.params.paths import Paths
 from masquerade.pipeline import plan
 from masquerade.pipeline.rule_inputs import AttackerInputs
@@ -66,6 +70,17 @@ def test_the_plan_has_as_many_jobs_as_the_matrix(tiny, root):
     assert jobs["anonymize_attackers"] == len(attackers.archives())
     assert 2 * jobs["attacker"] == len(attackers.trainings())  # a checkpoint and its quality
     assert jobs["attack_results"] == jobs["downstream_utility"] == len(attackers.cells)
+
+
+def test_the_plan_has_the_jobs_of_what_another_program_made(tiny, root, monkeypatch):
+    before = planned(tiny, root)
+    about = {"title": "Theirs", "source": "They 2020", "near": 2.0, "recovers": True}
+    theirs = ImportedImages(**about, images={"synthetic_hq": "a" * 64})
+    monkeypatch.setitem(tiny.methods, IMPORTED, SimpleNamespace(variants={"theirs": theirs}, params=NoParameters()))
+    after = planned(tiny, root)
+    for rule in ("anonymize", "anonymize_train", "anonymize_attackers"):
+        assert after[rule, IMPORTED].jobs == 1
+    assert after["recover", ""].jobs == before["recover", ""].jobs + 1
 
 
 def test_steps_and_images_are_those_of_the_parameters(tiny, tmp_path):

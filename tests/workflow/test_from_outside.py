@@ -132,18 +132,16 @@ def test_the_example_scores_three_programs_and_finds_each_where_it_belongs(built
     command = ("masquerade", "score", "my_blur", "made")
     *_, printed = run_example(built)
     assert re.search(r"my_copy\W+\d", printed)
-    parts = json.loads((built.path / "faces/faces.json").read_text())["ids"]
+    parts = json.loads((built.path / "faces/faces.json").read_text())["names"]
     assert all(parts[part] for part in ("test", "attackers", "methods"))
 
     with (built.path / "results/tiny/leaderboard.csv").open(encoding="utf-8") as file:
-        records = [record for record in csv.DictReader(file) if record["method"] == "imported"]
-    numbers = {(record["variant"], record["column"]): record for record in records if record["measured"]}
-
-    def find_largest(column: str) -> str:
-        return max(("my_blur", "my_noise", "my_copy"), key=lambda name: float(numbers[name, column]["measured"]))
-
-    assert find_largest("Naive attacker (%)") == "my_copy"
-    assert find_largest("KID") == find_largest("LPIPS") == "my_noise"
+        records = [record for record in csv.DictReader(file) if record["measured"]]
+    for column, name in (("Naive attacker (%)", "my_copy"), ("KID", "my_noise"), ("LPIPS", "my_noise")):
+        ranked = [record for record in records if record["column"] == column and record["rank_first"]]
+        theirs = {record["variant"]: record for record in ranked if record["method"] == "imported"}
+        assert max(theirs, key=lambda variant: float(theirs[variant]["measured"])) == name
+        assert int(theirs[name]["rank_last"]) == len(ranked), "it stands at the end of the column"
     page = (built.path / "results/tiny/scores/my_blur.md").read_text()
     assert "# Score of My blur" in page
     assert f"{len(parts['test'])} of {len(parts['test'])} test faces have an image" in page
@@ -151,12 +149,15 @@ def test_the_example_scores_three_programs_and_finds_each_where_it_belongs(built
     shown = built.run("masquerade", "lineage", "show", "attackers/leaderboard:imported/my_noise:KID")
     assert "imported/tiny/synthetic_hq/my_noise.zip" in shown
 
+    kept = [built.path / "imported/tiny/synthetic_hq/my_blur.zip", built.path / PROGRAMS]
+    before = [path.read_bytes() for path in kept]
     assert "Give --replace" in built.run(*command, fails=True)
     refused = f"{parts['test'][0]}.png"
     shutil.copy(built.path / "faces" / refused, built.path / "made" / refused)
     assert "an original, unchanged" in built.run(*command, "--replace", fails=True)
     (built.path / "made" / refused).unlink()  # the program found no face in it
-    assert f"- {parts['test'][0]}: no image" in built.run(*command, "--replace", fails=True)
+    assert f"- {parts['test'][0]} in made: no image" in built.run(*command, "--replace", fails=True)
+    assert [path.read_bytes() for path in kept] == before
     built.run(*command, "--replace", "--partial")
     assert (
         f"{len(parts['test']) - 1} of {len(parts['test'])} test"

@@ -1,7 +1,6 @@
 """The commands ``masquerade export-faces`` and ``masquerade score``."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,13 +16,13 @@ from masquerade.cli.common import Root, Scale, read_options
 from masquerade.core import files
 from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import MasqueradeError, ParameterError
-from masquerade.params import paths
 from masquerade.params.paths import Paths
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from masquerade.core.images import FaceArchive
+    from masquerade.params.blocks import ImportedImages
     from masquerade.params.parameters import Parameters
     from masquerade.pipeline.exchange import Results
 
@@ -38,21 +37,24 @@ Dataset = Annotated[
 
 
 def export_faces(
-    to: Annotated[Path, typer.Option("--to", help="The folder into which the faces are written. It must be empty.")],
+    to: Annotated[
+        Path,
+        typer.Option("--to", help="The folder into which the faces are written. It must be empty.", file_okay=False),
+    ],
     dataset: Dataset = "",
     scale: Scale = None,
     root: Root = Path(),
 ) -> None:
-    """Write the faces that another program is to anonymize, with their ids, splits, checksum and instructions."""
+    """Write the faces that another program is to anonymize, under neutral names, with their parts and instructions."""
     from masquerade.params import loading
     from masquerade.pipeline import exchange
-    from masquerade.pipeline.photographs import batches
 
+    if to.is_dir() and any(to.iterdir()):
+        raise ParameterError(f"{to} is not empty. Name another folder.")
     parameters = loading.load(root, scale)
     dataset = dataset or parameters.matrix.train_on
     archive = _open_faces(parameters, root, dataset)
     rows = exchange.select_exported(archive, parameters, dataset)
-    batches.check_output(to, root / paths.DATA, overwrite=False)
     exchange.export(archive, rows, to, parameters.scale, dataset)
     typer.echo(f"{to}: {len(rows)} faces. {exchange.README} there says what your program must do with them.")
 
@@ -75,7 +77,8 @@ class ScoreOptions:
         str,
         typer.Option(
             help="A Python function in place of the folder, `package.module:function`: it gets images, uint8 "
-            "(N, height, width, 3), and a seed, and returns as many images; None in place of one that it refuses."
+            "(N, height, width, 3), and a seed, another seed for each call, and returns as many images; None in place "
+            "of one that it refuses."
         ),
     ] = ""
     run: Annotated[
@@ -100,16 +103,17 @@ class ScoreOptions:
         bool, typer.Option("--partial", help="Allow missing images, whose faces then count as refused.")
     ] = False
     suffix: Annotated[
-        str, typer.Option(help="What the program added to each file name after the id, such as `_anonymized`.")
+        str, typer.Option(help="What the program added to the name of each face, such as `_anonymized`.")
     ] = ""
     near: Annotated[
-        float,
+        float | None,
         typer.Option(
             help="Refuse an image as an unchanged original if their mean absolute difference is at most this many gray "
-            "levels of 255."
+            "levels of 255. Default: that of the earlier score under this name, else 6.",
+            min=0.0,
         ),
-    ] = 6.0
-    seed: Annotated[int, typer.Option(help="The seed that the function of --call gets.")] = 0
+    ] = None
+    seed: Annotated[int, typer.Option(help="The seed from which those of the function of --call follow.")] = 0
     replace: Annotated[bool, typer.Option("--replace", help="Replace the images that were scored under the name.")] = (
         False
     )
@@ -123,73 +127,89 @@ class ScoreOptions:
 def score(given: ScoreOptions) -> None:
     """Score the images of another program: measure and attack them like every method, and rank them among all."""
     from masquerade.params import loading, matrix
+    from masquerade.params.blocks import ImportedImages
     from masquerade.pipeline import exchange
 
     parameters = loading.load(given.root, given.scale)
     dataset = given.dataset or parameters.matrix.train_on
-    _check_options(given, parameters, dataset)
+    earlier = matrix.list_imported(parameters).get(given.name) or ImportedImages(
+        title=given.name, source="its paper and program were not stated", near=exchange.NEAR, images={}, recovers=False
+    )
+    _check_options(given, parameters, dataset, earlier)
+    near = earlier.near if given.near is None else given.near
     archive = _open_faces(parameters, given.root, dataset)
     rows = exchange.select_exported(archive, parameters, dataset)
     file = exchange.find_images(parameters.scale, dataset, given.name)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
-        results = _make_results(given, archive, rows, Path(place, "results"))
-        stored = Path(place, "images.zip")
-        count = exchange.collect(results, archive, rows, stored)
-        (given.root / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(stored, given.root / file)
-    earlier = matrix.list_imported(parameters).get(given.name)
+        results = _make_results(given, near, archive, rows, Path(place, "results"))
+        count = exchange.collect(results, archive, rows, given.root / file)
     overlay = exchange.register(given.root, parameters.scale, given.name, {
-        "title": given.title or (earlier.title if earlier else given.name),
-        "source": given.source or (earlier.source if earlier else "its paper and program were not stated"),
-        "near": given.near,
+        "title": given.title or earlier.title,
+        "source": given.source or earlier.source,
+        "near": near,
         "recovers": given.recovered is not None,
         "images": {dataset: exchange.hash_images(given.root / file)},
     })  # fmt: skip
     typer.echo(f"{file}: images of {count} of {len(rows)} faces. {overlay} names them.")
-    if (given.root / ".dvc").is_dir():
-        add_to_dvc(given.root, file, pushed=dataset not in parameters.private)
-    _build(given, parameters.scale)
-    _print_standing(given, parameters.scale)
+    try:
+        _build(given, parameters.scale)
+        _print_standing(given, parameters.scale)
+    finally:  # DVC keeps the images also if the build failed
+        if (given.root / ".dvc").is_dir():
+            add_to_dvc(given.root, file, pushed=dataset not in parameters.private)
 
 
-def _check_options(given: ScoreOptions, parameters: "Parameters", dataset: str) -> None:
-    """Raises ParameterError for a wrong name, not exactly one source of images, or a name that is taken."""
-    from masquerade.params import matrix
-
+def _check_options(given: ScoreOptions, parameters: "Parameters", dataset: str, earlier: "ImportedImages") -> None:
+    """Raises ParameterError for options or a scale that cannot be used, or if ``earlier``, what was scored under the
+    same name, does not allow them.
+    """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", given.name):
         raise ParameterError(f"'{given.name}' is no name: use a-z, 0-9 and _, and begin with a letter.")
     if sum(map(bool, (given.results, given.call, given.run))) != 1:
         raise ParameterError("Give one of three: the folder with the images, --call, or --run.")
     if parameters.rehearsal:
         raise ParameterError(f"Scale {parameters.scale} is a rehearsal, which makes no numbers. Take another one.")
-    earlier = matrix.list_imported(parameters).get(given.name)
-    if earlier and dataset in earlier.images and not given.replace:
+    if "attackers" not in parameters.papers:
+        raise ParameterError(
+            f"Scale {parameters.scale} has no leaderboard, because `papers` lacks attackers. Take another scale."
+        )
+    if dataset in earlier.images and not given.replace:
         raise ParameterError(
             f"Images of '{given.name}' were scored on {dataset} before. Give --replace to replace them, or another "
             "name."
         )
+    if others := ", ".join(sorted(earlier.images.keys() - {dataset})):
+        if given.near not in (None, earlier.near):
+            raise ParameterError(
+                f"'{given.name}' was scored on {others} with --near {earlier.near:g}, which holds for all datasets of "
+                "a name. Give the same, or another name."
+            )
+        if earlier.recovers != (given.recovered is not None):
+            raise ParameterError(
+                f"'{given.name}' was scored on {others} {'with' if earlier.recovers else 'without'} --recovered, which "
+                "holds for all datasets of a name. Do the same here, or give another name."
+            )
 
 
-def _make_results(given: ScoreOptions, archive: "FaceArchive", rows: "pd.DataFrame", folder: Path) -> "Results":
+def _make_results(
+    given: ScoreOptions, near: float, archive: "FaceArchive", rows: "pd.DataFrame", folder: Path
+) -> "Results":
     """The folder with the images: the one that was given, or a new one that the function or the command fills."""
     from masquerade.pipeline import exchange
 
     if given.call:
         exchange.run_function(given.call, given.seed, archive, rows, folder)
-    elif given.run:
-        exchange.run_command(given.run, archive, rows, folder)
+    elif given.run and (failures := exchange.run_command(given.run, archive, rows, folder)):
+        typer.echo(f"{len(failures)} runs failed and count as refused; the first: {failures[0]}")
     partial = given.partial or not given.results
-    return exchange.Results(given.results or folder, given.suffix, given.near, partial, given.recovered)
+    return exchange.Results(given.results or folder, given.suffix, near, partial, given.recovered)
 
 
 def _build(given: ScoreOptions, scale: str) -> None:
     """Run the pipeline up to the leaderboard and the page of the program. Raises MasqueradeError if it fails."""
-    from masquerade.params import blocks, overlays
-
     pages = [f"{Paths(scale).score}.md".format(variant=given.name), f"{Paths(scale).leaderboard}.md"]
-    other = [] if overlays.read_yaml(given.root / blocks.PARAMS)["scale"] == scale else ["--config", f"scale={scale}"]
     place = ["--profile", given.profile] if given.profile else ["--cores", given.cores]
-    command = ["snakemake", *pages, *place, "--quiet", "rules", *other]
+    command = ["snakemake", *pages, *place, "--quiet", "rules", *_select_scale(given.root, scale)]
     if subprocess.run([sys.executable, "-m", *command], cwd=given.root, check=False).returncode:
         raise MasqueradeError(
             "The build failed; what it made is kept. Mend what the lines above say, and go on with "
@@ -197,8 +217,17 @@ def _build(given: ScoreOptions, scale: str) -> None:
         )
 
 
+def _select_scale(root: Path, scale: str) -> list[str]:
+    """The options by which Snakemake builds another scale than that of params.yaml."""
+    from masquerade.params import blocks, overlays
+
+    return [] if overlays.read_yaml(root / blocks.PARAMS)["scale"] == scale else ["--config", f"scale={scale}"]
+
+
 def _print_standing(given: ScoreOptions, scale: str) -> None:
     """Print the ranks of all methods, and where the page of this one is."""
+    from masquerade.papers import score_page
+
     folder = Paths(scale)
     records = files.parse_csv((given.root / f"{folder.leaderboard}.csv").read_text(encoding="utf-8"))
     shown = (record["column"] for record in records if record["direction"] and record["measured"])
@@ -209,6 +238,8 @@ def _print_standing(given: ScoreOptions, scale: str) -> None:
         cells = [_show_rank(own[title]) for title in titles]
         common.add_row(table, method[2], *cells, style="bold" if method[:2] == (IMPORTED, given.name) else "")
     common.print_table(table)
+    if absence := score_page.explain_absence(records, given.name):
+        typer.echo(absence)
     typer.echo(
         f"A rank a–b: at least a − 1 methods are better for certain. {given.root / folder.score}.md".format(
             variant=given.name
@@ -218,8 +249,11 @@ def _print_standing(given: ScoreOptions, scale: str) -> None:
 
 
 def _show_rank(record: dict[str, str]) -> str:
+    """The rank; the value in brackets where a control has none."""
+    from masquerade.papers import score_page
+
     if not record["rank_first"]:
-        return f"({float(record['measured']):.3g})" if record["measured"] else "–"
+        return f"({score_page.format_value(record)})" if record["measured"] else "–"
     first, last = record["rank_first"], record["rank_last"]
     return first if first == last else f"{first}–{last}"
 
@@ -230,24 +264,28 @@ def _open_faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArch
 
     if dataset not in parameters.datasets:
         raise ParameterError(f"There is no dataset '{dataset}'. There are: {', '.join(parameters.datasets)}.")
-    path = root / Paths(parameters.scale).faces.format(dataset=dataset)
-    if not path.is_file():
+    file = Paths(parameters.scale).faces.format(dataset=dataset)
+    if not (root / file).is_file():
+        command = " ".join(["snakemake --cores all", file, *_select_scale(root, parameters.scale)])
         raise ParameterError(
-            f"{path} is missing: the faces of {dataset} are not built. Run `snakemake --cores all {path}` first, or "
-            "`dvc pull` for a finished build."
+            f"{root / file} is missing: the faces of {dataset} are not built. Run `{command}` first, or `dvc pull` for "
+            "a finished build."
         )
-    return FaceArchive(path)
+    return FaceArchive(root / file)
 
 
 def add_to_dvc(root: Path, file: Path, pushed: bool) -> None:
-    """Add the file to DVC. ``pushed``: whether `dvc push` uploads it. Raises MasqueradeError when DVC fails."""
+    """Add the file to DVC, or print why DVC failed. ``pushed``: whether `dvc push` uploads it."""
     from masquerade.params import overlays
 
+    entry = (root / file).with_name(f"{file.name}.dvc")
     command = [sys.executable, "-m", "dvc", "add", "--quiet", str(file)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise MasqueradeError(f"`dvc add {file}` failed: {done.stderr.strip()}")
-    entry = (root / file).with_name(f"{file.name}.dvc")
+        private = "" if pushed else f" Then write `push: false` into {entry.name}: `dvc push` must not send them."
+        advice = f"The score stands; `dvc add {file}` keeps its images.{private}"
+        common.print_error(f"DVC failed: {done.stderr.strip()}\n{advice}", "yellow")
+        return
     tree = overlays.read_yaml(entry)
     tree["outs"][0]["push"] = pushed
     files.write_text(entry, overlays.format_yaml(tree))

@@ -17,7 +17,7 @@ FACT_COLUMNS = ("row", "group", "column", "metric", "part", "attempt", "judge", 
                 "over", "of", "seeds", "reason", "note")  # fmt: skip
 """Columns of a table's record that are shown beside its cell."""
 LEADERBOARD = "attackers/leaderboard"
-"""The item whose files do not lie among the tables."""
+"""The item that ranks all methods. Its files do not lie among the tables."""
 Record = Mapping[str, str]
 """One line of the CSV file of a table or of the claims."""
 

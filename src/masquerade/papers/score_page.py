@@ -38,11 +38,18 @@ class Standing:
         return f"{Rank(int(self.own['rank_first']), int(self.own['rank_last']))} of {self.ranked}"
 
 
+def explain_absence(records: Sequence[Record], variant: str) -> str:
+    """Why a leaderboard has no row of a program, as one sentence; '' if it has one."""
+    if _select_own(records, variant):
+        return ""
+    return f"The leaderboard is of `{records[0]['dataset']}`, and no images of this dataset were scored."
+
+
 def find_standings(records: Sequence[Record], variant: str) -> list[Standing]:
     """The columns in which a program has a number, from the records of a leaderboard."""
     standings = []
-    for own in records:
-        if own["method"] != IMPORTED or own["variant"] != variant or not own["measured"]:
+    for own in _select_own(records, variant):
+        if not own["measured"]:
             continue
         column = [record for record in records if record["column"] == own["column"] and record["measured"]]
         ranked = [record for record in column if record["rank_first"]]
@@ -57,17 +64,52 @@ def find_standings(records: Sequence[Record], variant: str) -> list[Standing]:
 def explain_missing(records: Sequence[Record], variant: str) -> list[str]:
     """What a program has no number for, one line for each reason."""
     titles: dict[str, list[str]] = {}
-    for own in records:
-        if own["method"] == IMPORTED and own["variant"] == variant and own["reason"] and not own["measured"]:
+    for own in _select_own(records, variant):
+        if own["reason"] and not own["measured"]:
             titles.setdefault(own["reason"].rstrip("."), []).append(own["column"])
     return [f"{', '.join(names)}: {reason}." for reason, names in titles.items()]
+
+
+def _select_own(records: Sequence[Record], variant: str) -> list[Record]:
+    return [record for record in records if record["method"] == IMPORTED and record["variant"] == variant]
 
 
 def write(
     records: Sequence[Record], variant: str, about: Mapping[str, str], refused: tuple[int, int], context: Context
 ) -> str:
-    """The page as Markdown. ``about``: title and source of the program. ``refused``: faces without an image, of all."""
-    standings = find_standings(records, variant)
+    """The page as Markdown.
+
+    ``about``: title and source of the program. ``refused``: faces without an image, of all that the program got.
+    """
+    if absence := explain_absence(records, variant):
+        place, missing = [absence], []
+    else:
+        place = [
+            _format_standings(find_standings(records, variant)),
+            "A rank a–b says that at least a − 1 methods are better for certain. The numbers of all methods: "
+            "[leaderboard](../leaderboard.md).",
+        ]
+        reasons = explain_missing(records, variant) or ["Nothing."]
+        missing = ["## What is missing", "\n".join(f"- {reason}" for reason in reasons)]
+    parts = [
+        f"# Score of {about['title']}",
+        f"*{about['source']}*",
+        f"> Scale `{context.scale}`. {context.caution}".rstrip(),
+        f"{refused[1] - refused[0]} of {refused[1]} test faces have an image. A face without one counts as refused: it "
+        "is a failure in each share where higher is better.",
+        describe_attackers(records, variant),
+        "## Where it stands",
+        *place,
+        "## Faces",
+        f"![The faces with the smallest and the largest distance]({variant}.png)",
+        f"Left: the {SHOWN} faces whose image is nearest to the original by `{JUDGE}`, so look here for people who are "
+        f"still recognized. Right: the {SHOWN} farthest.",
+        *missing,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _format_standings(standings: Sequence[Standing]) -> str:
     controls = list(dict.fromkeys(title for standing in standings for title in standing.controls))
     rows = [
         [
@@ -80,36 +122,16 @@ def write(
         ]
         for standing in standings
     ]  # fmt: skip
-    missing = explain_missing(records, variant) or ["Nothing."]
-    parts = [
-        f"# Score of {about['title']}",
-        f"*{about['source']}*",
-        f"> Scale `{context.scale}`. {context.caution}".rstrip(),
-        f"{refused[1] - refused[0]} of {refused[1]} test faces have an image. A face without one counts as refused: it "
-        "is a failure in each share where higher is better.",
-        describe_attackers(records, variant),
-        "## Where it stands",
-        markdown_grid(["Column", "Here", "Rank", "Best", *controls], rows, left=1),
-        "A rank a–b says that at least a − 1 methods are better for certain. The numbers of all methods: "
-        "[leaderboard](../leaderboard.md).",
-        "## Faces",
-        f"![The faces with the smallest and the largest distance]({variant}.png)",
-        f"Left: the {SHOWN} faces whose image is nearest to the original by `{JUDGE}`, so look here for people who are "
-        f"still recognized. Right: the {SHOWN} farthest.",
-        "## What is missing",
-        "\n".join(f"- {line}" for line in missing),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return markdown_grid(["Column", "Here", "Rank", "Best", *controls], rows, left=1)
 
 
 def describe_attackers(records: Sequence[Record], variant: str) -> str:
     """What the naive and the strongest attacker name, as one sentence; '' if no attacker was measured."""
     own = {
         record["part"]: record
-        for record in records
-        if record["method"] == IMPORTED and record["variant"] == variant and record["metric"] == "attack_rank1_rate"
-        and record["measured"]
-    }  # fmt: skip
+        for record in _select_own(records, variant)
+        if record["metric"] == "attack_rank1_rate" and record["measured"]
+    }
     if "strongest" not in own:
         return ""
     name, _, note = own["strongest"]["note"].partition(": ")
@@ -121,12 +143,15 @@ def describe_attackers(records: Sequence[Record], variant: str) -> str:
 
 
 def format_number(record: Record) -> str:
-    """The value of a record with its interval, in percent in a column of percent."""
+    """The value of a record with its interval, as `format_value` gives them."""
+    interval = f" [{format_value(record, 'low')}, {format_value(record, 'high')}]" if record["low"] else ""
+    return format_value(record) + interval
+
+
+def format_value(record: Record, key: str = "measured") -> str:
+    """One number of a record, in percent in a column of percent."""
     unit, digits = (100.0, 1) if "(%)" in record["column"] else (1.0, 3)
-    text = f"{float(record['measured']) * unit:.{digits}f}"
-    if not record["low"]:
-        return text
-    return f"{text} [{float(record['low']) * unit:.{digits}f}, {float(record['high']) * unit:.{digits}f}]"
+    return f"{float(record[key]) * unit:.{digits}f}"
 
 
 def select_extremes(distances: grids.Distances) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -6,12 +6,12 @@
     Cell(dataset="synthetic_hq", method="falco", variant="m_0", seed=0)     # .path == "synthetic_hq/falco/m_0/0"
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
 from masquerade.core import discovery
 from masquerade.core.discovery import IMPORTED
@@ -102,13 +102,31 @@ def select_imported(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def select_matching(cells: Iterable[Cell], patterns: Mapping[str, Iterable[str]]) -> list[Cell]:
-    """The cells that match ``patterns``: dataset -> patterns ``method/variant``."""
+    """The cells that match ``patterns``: dataset -> patterns ``method/variant``. Imported cells match none."""
 
     @cache
     def matches(dataset: str, pair: str) -> bool:
         return any(fnmatchcase(pair, pattern) for pattern in patterns.get(dataset, ()))
 
-    return [cell for cell in cells if matches(cell.dataset, f"{cell.method}/{cell.variant}")]
+    return [
+        cell for cell in cells
+        if cell.method != IMPORTED and matches(cell.dataset, f"{cell.method}/{cell.variant}")
+    ]  # fmt: skip
+
+
+def select_by_protocol(
+    parameters: Parameters, cells: Sequence[Cell], protocol: Literal["attributes", "recovery"]
+) -> list[Cell]:
+    """The cells to which a protocol applies: those of its patterns, and what other programs made of its datasets.
+
+    The recovery protocol applies only to programs that recovered faces.
+    """
+    patterns, programs = getattr(parameters, protocol).cells, list_imported(parameters)
+    imported = [
+        cell for cell in select_imported(cells)
+        if cell.dataset in patterns and (protocol != "recovery" or programs[cell.variant].recovers)
+    ]  # fmt: skip
+    return select_matching(cells, patterns) + imported
 
 
 def group_by_setting(cells: Iterable[Cell]) -> dict[Setting, list[Cell]]:

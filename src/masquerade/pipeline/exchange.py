@@ -1,9 +1,10 @@
 """Exchanges images with another program: exports the faces that it gets, and collects what it made of them.
 
-Every image that comes back is compared with the originals. One that shows an original, or an original in disguise, is
-never stored.
+The exported files have neutral names (`name_file`), because the ids of faces may name people. Every image that comes
+back is compared with the originals. One that shows an original, or an original in disguise, is never stored.
 """
 
+import hashlib
 import importlib
 import json
 import re
@@ -12,18 +13,20 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from PIL import Image
 
-from masquerade.core import fingerprints
+from masquerade.core import fingerprints, seeding
 from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ArchiveError, PictureError
-from masquerade.core.images import OK, TEST, FaceArchive, to_uint8
+from masquerade.core.files import write_text
+from masquerade.core.images import GALLERY, OK, TEST, FaceArchive, to_uint8
 from masquerade.faces.photographs import decoding
 from masquerade.faces.photographs.names import files
 from masquerade.methods.imported.method import store
@@ -35,22 +38,27 @@ from masquerade.params.paths import Paths
 from masquerade.pipeline import anonymization, informed
 
 BATCH = 32
+DIGITS = 16  # hexadecimal, of the name of an exported face
 MEGAPIXELS = 40.0  # the limit of one image, against decompression bombs
+NEAR = 6.0  # gray levels of 255, unless the user gives another number (`ImportedImages.near`)
 MOST_NAMES = 5  # names that an error lists; the others are counted
 MANIFEST, README = "faces.json", "README.txt"
 COMPARED = 10
 """The fewest images of which the order of the colors is judged."""
-INSTRUCTIONS = """{count} faces of {size} x {size} pixels: PNG files, RGB, 8 bits a channel.
+BLUE_FIRST = "the colors are in the order blue, green, red: write red, green, blue"
+INSTRUCTIONS = """{count} faces of {size} x {size} pixels: PNG files, RGB, 8 bits a channel. Their names tell
+nothing about the people.
 
 Write one image for each of them, of the same size, under the same name, into another folder, and score it:
 
-    masquerade score NAME RESULTS --scale {scale}
+    masquerade score NAME RESULTS --scale {scale} --dataset {dataset}
 
 {parts}
-Your program may use all of them together, but it must not learn from the faces of the part "test".
+Your program may use all of them together. Of these faces, it may learn only from those of the part "methods".
 """
 PARTS = {
     TEST: "anonymized and measured",
+    GALLERY: "anonymized, for attackers who link two images; they show people of the part test",
     "attackers": "anonymized, and what attackers learn from who know your method",
     "methods": "anonymized, and what classifiers of attributes learn from",
 }
@@ -63,7 +71,9 @@ def select_exported(archive: FaceArchive, parameters: Parameters, dataset: str) 
     if dataset == parameters.matrix.train_on:
         settings = parameters.informed.of(IMPORTED, "")
         own = informed.select_own_images(archive, settings)
-        rows["attackers"] = own[own["status"] == OK]
+        own = own[own["status"] == OK]
+        linked = own["split"] == GALLERY
+        rows |= {GALLERY: own[linked], "attackers": own[~linked]}
         if dataset in parameters.attributes.cells:
             subset = anonymization.select_subset(
                 archive.select("methods", status=None), parameters.attributes.train_pictures
@@ -72,19 +82,27 @@ def select_exported(archive: FaceArchive, parameters: Parameters, dataset: str) 
     return pd.concat([each.assign(part=part) for part, each in rows.items()])
 
 
+def name_file(archive: FaceArchive, face: str) -> str:
+    """The name, without its ending, under which a program gets the face with the id ``face``.
+
+    It says nothing about the person, and differs between the archives of scales and datasets.
+    """
+    return hashlib.sha256(f"{archive.metadata['checksum']} {face}".encode()).hexdigest()[:DIGITS]
+
+
 def export(archive: FaceArchive, rows: pd.DataFrame, output: Path, scale: str, dataset: str) -> None:
-    """Write ``rows`` to the folder ``output`` as ``<id>.png``, with a manifest and instructions."""
+    """Write ``rows`` to the folder ``output`` under the names of `name_file`, with a manifest and instructions."""
     output.mkdir(parents=True, exist_ok=True)
     for faces in archive.batches(BATCH, rows=rows):
-        for name, picture in zip(faces.ids, to_uint8(faces.images), strict=True):
-            Image.fromarray(picture).save(output / f"{name}.png")
-    ids = {part: rows["id"][rows["part"] == part].tolist() for part in PARTS}
-    about = {"scale": scale, "dataset": dataset, "faces": archive.metadata["checksum"], "ids": ids}
+        for face, picture in zip(faces.ids, to_uint8(faces.images), strict=True):
+            Image.fromarray(picture).save(output / f"{name_file(archive, face)}.png")
+    names = {part: sorted(name_file(archive, face) for face in rows["id"][rows["part"] == part]) for part in PARTS}
+    about = {"scale": scale, "dataset": dataset, "faces": archive.metadata["checksum"], "names": names}
     (output / MANIFEST).write_text(json.dumps(about, indent=1), encoding="utf-8")
-    listed = "".join(f"- {part}: {len(names)} faces, {PARTS[part]}\n" for part, names in ids.items() if names)
+    listed = "".join(f"- {part}: {len(found)} faces, {PARTS[part]}\n" for part, found in names.items() if found)
     size = archive.metadata["size"]
     (output / README).write_text(
-        INSTRUCTIONS.format(count=len(rows), size=size, scale=scale, parts=listed), encoding="utf-8"
+        INSTRUCTIONS.format(count=len(rows), size=size, scale=scale, dataset=dataset, parts=listed), encoding="utf-8"
     )
 
 
@@ -98,7 +116,7 @@ class Results:
 
     folder: Path
     suffix: str = ""
-    near: float = 6.0
+    near: float = NEAR
     partial: bool = False
     recovered: Path | None = None
 
@@ -110,146 +128,150 @@ def collect(results: Results, archive: FaceArchive, rows: pd.DataFrame, output: 
     and writes nothing, if a face lacks an image, or an image belongs to no face, cannot be read, has another size or
     format, or shows an original.
     """
-    _check_manifest(results.folder, archive)
-    pictures = _Pictures(results, results.folder, archive, rows)
-    recovered = _Pictures(results, results.recovered, archive, rows) if results.recovered else None
-    mistakes: dict[str, list[str]] = {}
-    named = [(name, picture) for name, picture in pictures.read(mistakes)]
-    _check_colors(dict(named), archive, rows, mistakes)
-    back = list(recovered.read(mistakes, compared=False)) if recovered else []
-    lines = [f"- {_list_names(names)}: {what}" for what, names in mistakes.items() if names]
-    if lines or not named:
+    anonymized = _Folder(results.folder, results, archive, rows)
+    images = anonymized.read()
+    if _has_blue_first(images, archive, rows):
+        anonymized.mistakes[BLUE_FIRST] = list(anonymized.paths)
+    lines = anonymized.list_mistakes()
+    recovered: dict[str, np.ndarray] = {}
+    if results.recovered:
+        folder = _Folder(results.recovered, results, archive, rows)
+        recovered = folder.read(compared=False)
+        lines += folder.list_mistakes()
+    if lines or not images:
         raise ArchiveError(
             f"{results.folder} cannot be scored for the {len(rows)} faces of {archive.path}:\n"
             + "\n".join(lines or ["- there is no image"])
         )
-    store(output, archive.metadata["checksum"], dict(named), dict(back))
-    return len(named)
+    store(output, archive.metadata["checksum"], images, recovered)
+    return len(images)
 
 
 def run_function(name: str, seed: int, archive: FaceArchive, rows: pd.DataFrame, output: Path) -> None:
     """Write what a Python function makes of the faces to a new folder.
 
-    ``name``: ``package.module:function``. It gets images, uint8 (N, S, S, 3), and a seed, and returns N images, or None
-    in place of one that it refuses. Raises ArchiveError if it cannot be imported or returns something else.
+    ``name``: ``package.module:function``. It gets images, uint8 (N, S, S, 3), and a seed, which follows from ``seed``
+    and differs between calls. It returns N images, or None in place of one that it refuses. Raises ArchiveError if it
+    cannot be imported or returns something else.
     """
-    module, _, attribute = name.partition(":")
-    sys.path.insert(0, "")  # a module of the current folder
+    here = str(Path.cwd())
+    sys.path.insert(0, here)  # until the end, because the function may import a module of the current folder, too
     try:
-        function = getattr(importlib.import_module(module), attribute)
+        function = _import_function(name)
+        output.mkdir()
+        for number, faces in enumerate(archive.batches(BATCH, rows=rows)):
+            results = function(to_uint8(faces.images), seeding.derive_seed(seed, "call", number) % 2**32)
+            if not isinstance(results, Collection) or len(results) != len(faces.ids):
+                count = len(results) if isinstance(results, Collection) else "no"
+                raise ArchiveError(f"{name} returned {count} images for {len(faces.ids)}. Return a list or array.")
+            for face, picture in zip(faces.ids, results, strict=True):
+                if picture is not None:
+                    _save_image(np.asarray(picture), output / f"{name_file(archive, face)}.png", name)
+    finally:
+        sys.path.remove(here)
+
+
+def _import_function(name: str) -> Callable[[np.ndarray, int], Any]:
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ArchiveError(f"{name} cannot be imported ({error}). Write package.module:function.") from error
-    finally:
-        sys.path.remove("")
-    output.mkdir()
-    for faces in archive.batches(BATCH, rows=rows):
-        results = function(to_uint8(faces.images), seed)
-        if len(results) != len(faces.ids):
-            raise ArchiveError(f"{name} returned {len(results)} images for {len(faces.ids)}.")
-        for face, picture in zip(faces.ids, results, strict=True):
-            if picture is None:
-                continue
-            picture = np.asarray(picture)
-            if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
-                raise ArchiveError(
-                    f"{name} returned an image of {picture.dtype} and shape {picture.shape}: return uint8 (height, "
-                    "width, 3), RGB from 0 to 255."
-                )
-            Image.fromarray(picture).save(output / f"{face}.png", compress_level=1)
 
 
-def run_command(command: str, archive: FaceArchive, rows: pd.DataFrame, output: Path) -> None:
+def _save_image(picture: np.ndarray, path: Path, name: str) -> None:
+    """Raises ArchiveError if the function ``name`` returned something else than a color image."""
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+        raise ArchiveError(
+            f"{name} returned an image of {picture.dtype} and shape {picture.shape}: return uint8 (height, width, 3), "
+            "RGB from 0 to 255."
+        )
+    Image.fromarray(picture).save(path, compress_level=1)
+
+
+def run_command(command: str, archive: FaceArchive, rows: pd.DataFrame, output: Path) -> list[str]:
     """Write what a command makes of each face to a new folder. A command that fails refuses its face.
 
-    ``command``: with ``{input}`` and ``{output}``, the paths of two PNG files. Raises ArchiveError if one of them is
-    missing, or with the text of the first failure if every run fails.
+    Returns the error of each run that failed. ``command``: with ``{input}`` and ``{output}``, the paths of two PNG
+    files. Raises ArchiveError if it is no such command, or if every run fails.
     """
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ArchiveError(f"'{command}' is no command: {error}.") from error
     if not {"{input}", "{output}"} <= set(re.findall(r"\{\w+\}", command)):
         raise ArchiveError(f"'{command}' must hold {{input}} and {{output}}, the paths of two PNG files.")
     output.mkdir()
-    made, failure = 0, ""
+    failures = []
     with tempfile.TemporaryDirectory(prefix="masquerade-", dir=output.parent) as place:
         for faces in archive.batches(BATCH, rows=rows):
-            for name, picture in zip(faces.ids, to_uint8(faces.images), strict=True):
-                source, target = Path(place, f"{name}.png"), output / f"{name}.png"
+            for face, picture in zip(faces.ids, to_uint8(faces.images), strict=True):
+                name = f"{name_file(archive, face)}.png"
+                source, target = Path(place, name), output / name
                 Image.fromarray(picture).save(source, compress_level=1)
                 filled = [word.replace("{input}", str(source)).replace("{output}", str(target)) for word in words]
                 try:
                     done = subprocess.run(filled, capture_output=True, text=True, errors="replace", check=False)
                 except OSError as error:
                     raise ArchiveError(f"'{command}' cannot be run: {error}.") from error
-                source.unlink()
+                source.unlink(missing_ok=True)  # the program may have moved it
                 if done.returncode:
                     target.unlink(missing_ok=True)
-                    failure = failure or f"status {done.returncode}: {done.stderr.strip()[-500:]}"
-                elif target.is_file():
-                    made += 1
-                else:
-                    failure = failure or "it ended without an error and wrote no file"
-    if not made:
-        raise ArchiveError(f"'{command}' made no image. Its first run: {failure}")
+                    failures.append(f"status {done.returncode}: {done.stderr.strip()[-500:]}")
+                elif not target.is_file():
+                    failures.append("it ended without an error and wrote no file")
+    if len(failures) == len(rows):
+        raise ArchiveError(f"'{command}' made no image. Its first run: {failures[0]}")
+    return failures
 
 
-def _check_manifest(folder: Path, archive: FaceArchive) -> None:
-    """Raises ArchiveError if the folder holds the manifest of other faces, because a program wrote beside it."""
-    manifest = folder / MANIFEST
-    if not manifest.is_file():
-        return
-    about = json.loads(manifest.read_text(encoding="utf-8"))
-    if about["faces"] != archive.metadata["checksum"]:
-        raise ArchiveError(
-            f"{manifest} is of the faces of {about['dataset']} at scale {about['scale']}, as they were exported, and "
-            f"not of {archive.path}. Give --scale {about['scale']}, or export the faces again and run the program on "
-            "them."
-        )
+class _Folder:
+    """The images of one folder. ``mistakes``: what is wrong -> the names of the files, after `read`."""
 
-
-class _Pictures:
-    """The images of one folder, by the ids of the faces."""
-
-    def __init__(self, results: Results, folder: Path, archive: FaceArchive, rows: pd.DataFrame):
-        self.results, self.folder, self.rows = results, folder, rows
+    def __init__(self, folder: Path, results: Results, archive: FaceArchive, rows: pd.DataFrame):
+        self.folder, self.results = folder, results
+        self.faces = {name_file(archive, face): face for face in rows["id"]}
         self.size, self.originals = archive.metadata["size"], Originals(archive, rows)
-        self.locked: list[str] = []
+        self.mistakes: dict[str, list[str]] = {}
         self.paths: dict[str, list[Path]] = {}
         for path in files(folder):
             if path.is_dir() and not path.is_symlink():
-                self.locked.append(path.name)
+                self.mistakes.setdefault(decoding.LOCKED_FOLDER, []).append(path.name)
             elif path.name not in (MANIFEST, README):
                 self.paths.setdefault(path.stem.removesuffix(results.suffix), []).append(path)
 
-    def read(self, mistakes: dict[str, list[str]], compared: bool = True) -> Iterator[tuple[str, np.ndarray]]:
-        """(id, image) of each face with one good image. Mistakes are added to ``mistakes``: what -> names.
-
-        ``compared``: with the originals.
-        """
-        expected = self.rows["id"].tolist()
-        unknown = [path.name for name in self.paths.keys() - set(expected) for path in self.paths[name]]
-        missing = [name for name in expected if name not in self.paths]
-        mistakes |= {
-            decoding.LOCKED_FOLDER: self.locked,
-            "no image (--partial counts such faces as refused by the program)": [] if self.results.partial else missing,
-            f"the name is not the id of a face; {_find_remedy(unknown, set(expected))}": sorted(unknown),
-            "several files": [name for name in expected if len(self.paths.get(name, ())) > 1],
-        }
-        for name in expected:
-            if len(self.paths.get(name, ())) == 1:
+    def read(self, compared: bool = True) -> dict[str, np.ndarray]:
+        """The id of each face with one good image -> the image. ``compared``: with the originals."""
+        expected, found = self.faces.keys(), self.paths.keys()
+        if unknown := sorted(path.name for name in found - expected for path in self.paths[name]):
+            self.mistakes[_explain_unknown(unknown, expected, found)] = unknown
+        images = {}
+        for name, face in self.faces.items():
+            if name in found or not self.results.partial:
                 try:
-                    yield name, self._read(self.paths[name][0], name, compared)
+                    images[face] = self._read(self.paths.get(name, []), face, compared)
                 except PictureError as error:
-                    mistakes.setdefault(str(error), []).append(name)
+                    self.mistakes.setdefault(str(error), []).append(name)
+        return images
 
-    def _read(self, path: Path, name: str, compared: bool) -> np.ndarray:
-        picture = decoding.read(path, self.folder, MEGAPIXELS)
-        if fault := _find_format_fault(path):
+    def list_mistakes(self) -> list[str]:
+        """One line for each kind of mistake."""
+        return [f"- {_list_names(names)} in {self.folder}: {what}" for what, names in self.mistakes.items()]
+
+    def _read(self, paths: list[Path], face: str, compared: bool) -> np.ndarray:
+        if not paths:
+            raise PictureError("no image (--partial counts such faces as refused by the program)")
+        if len(paths) > 1:
+            raise PictureError("several files")
+        picture = decoding.read(paths[0], self.folder, MEGAPIXELS)
+        if fault := _find_format_fault(paths[0]):
             raise PictureError(fault)
         if picture.shape[:2] != (self.size, self.size):
             height, width = picture.shape[:2]
             raise PictureError(
                 f"{width} x {height} pixels, and the faces have {self.size} x {self.size}: write the size that was read"
             )
-        return self.originals.check(picture, name, self.results.near) if compared else picture
+        return self.originals.check(picture, face, self.results.near) if compared else picture
 
 
 def _find_format_fault(path: Path) -> str:
@@ -265,22 +287,21 @@ def _find_format_fault(path: Path) -> str:
     return ""
 
 
-def _check_colors(
-    pictures: Mapping[str, np.ndarray], archive: FaceArchive, rows: pd.DataFrame, mistakes: dict[str, list[str]]
-) -> None:
-    """Add a mistake if the images of most faces have their colors in the order blue, green, red.
+def _has_blue_first(images: Mapping[str, np.ndarray], archive: FaceArchive, rows: pd.DataFrame) -> bool:
+    """Whether the images of most faces have their colors in the order blue, green, red.
 
     Over many faces, red minus blue of an image follows that of its original; with the other order, its negative.
     """
-    if len(pictures) < COMPARED:
-        return
-    shown = rows[rows["id"].isin(pictures.keys())]
-    theirs = np.array([_compute_warmth(pictures[name]) for name in shown["id"]])
+    if len(images) < COMPARED:
+        return False
+    shown = rows[rows["id"].isin(images.keys())]
+    theirs = np.array([_compute_warmth(images[face]) for face in shown["id"]])
     ours = np.concatenate([
         [_compute_warmth(picture) for picture in to_uint8(faces.images)] for faces in archive.batches(BATCH, rows=shown)
     ])  # fmt: skip
-    if theirs.std() and ours.std() and np.corrcoef(theirs, ours)[0, 1] < -0.5 and ours.mean() * theirs.mean() < 0:
-        mistakes["the colors are in the order blue, green, red: write red, green, blue"] = list(pictures)
+    if not theirs.std() or not ours.std():
+        return False
+    return bool(np.corrcoef(theirs, ours)[0, 1] < -0.5 and ours.mean() * theirs.mean() < 0)
 
 
 def _compute_warmth(picture: np.ndarray) -> float:
@@ -288,14 +309,19 @@ def _compute_warmth(picture: np.ndarray) -> float:
     return float(picture[..., 0].mean() - picture[..., 2].mean())
 
 
-def _find_remedy(names: list[str], expected: set[str]) -> str:
-    """What to do about files whose ``names`` are no ids: most programs that rename add one suffix to all names."""
-    suffixes: Counter[str] = Counter()
-    for stem in (Path(name).stem for name in names):
-        longest = next((length for length in range(len(stem), 0, -1) if stem[:length] in expected), len(stem))
-        suffixes[stem[longest:]] += 1
+def _explain_unknown(unknown: list[str], expected: Set[str], found: Set[str]) -> str:
+    """What is wrong with the files ``unknown``. ``expected``: the names of the faces. ``found``: all names of a folder.
+
+    Most programs that rename add one suffix to all names.
+    """
+    stems = [Path(name).stem for name in unknown]
+    suffixes = Counter(stem[DIGITS:] for stem in stems if stem[:DIGITS] in expected)
     suffix, count = suffixes.most_common(1)[0] if suffixes else ("", 0)
-    return f"add `--suffix={shlex.quote(suffix)}`" if suffix and 2 * count > len(names) else "remove the file"
+    if 2 * count > len(unknown):
+        return f"the name is not that of an exported face; add `--suffix={shlex.quote(suffix)}`"
+    if not expected & found:
+        return "these names are of other faces (another scale or dataset, or an earlier export): export the faces again"
+    return "the name is not that of an exported face; remove the file"
 
 
 def _list_names(names: list[str]) -> str:
@@ -308,8 +334,7 @@ def register(root: Path, scale: str, name: str, block: Mapping[str, object]) -> 
     file = root / SCALES / IMPORTED / f"{scale}.yaml"
     before = overlays.read_yaml(file) if file.is_file() else {"methods": {IMPORTED: {"params": {}, "variants": {}}}}
     merged = overlays.overlay(before, {"methods": {IMPORTED: {"variants": {name: dict(block)}}}})
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(overlays.format_yaml(merged), encoding="utf-8")
+    write_text(file, overlays.format_yaml(merged))
     return file
 
 

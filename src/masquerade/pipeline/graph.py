@@ -14,6 +14,7 @@ from masquerade import assets
 from masquerade.core import discovery, rehearsal, seeding
 from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ParameterError
+from masquerade.lineage.address import LEADERBOARD
 from masquerade.papers import claims, reference
 from masquerade.papers.declarations import Need
 from masquerade.papers.figure_declarations import Reference
@@ -25,8 +26,6 @@ from masquerade.params.slices import Slice
 from masquerade.pipeline import pretrained_networks
 from masquerade.pipeline.rule_inputs import AttackerInputs, BackboneInputs, JudgeInputs, MethodInputs, PlannedFiles
 
-LEADERBOARD = "attackers/leaderboard"
-"""The item that ranks all methods."""
 LATENT_BACKBONES = ("generator", "inversion", "semantics")
 """The backbones on which the codes of faces depend."""
 
@@ -54,8 +53,8 @@ class Graph:
         self.paths = Paths(self.scale)
         self.all_cells = matrix.plan_cells(self.parameters)
         self.cells = [cell for cell in self.all_cells if cell.runnable]
-        self.attributed = self._apply(self.parameters.attributes.cells)
-        self.attempted = self._apply(self.parameters.recovery.cells, self._recovers)
+        self.attributed = matrix.select_by_protocol(self.parameters, self.cells, "attributes")
+        self.attempted = matrix.select_by_protocol(self.parameters, self.cells, "recovery")
         self.key_attacked = matrix.select_matching(self.cells, self.parameters.attacks.cells)
         self.train_on = self.parameters.matrix.train_on
         self.datasets = sorted({cell.dataset for cell in self.cells} | {self.train_on})
@@ -74,19 +73,6 @@ class Graph:
         sharing.declare(self.parameters.private)
         seeding.declare_determinism(self.parameters.compute.deterministic)
         self._slice, self.sources = cache(self._slice), cache(self.sources)
-
-    def _apply(
-        self, patterns: Mapping[str, Iterable[str]], suits: Callable[[Cell], bool] = lambda cell: True
-    ) -> list[Cell]:
-        """The cells to which a protocol applies: those of its patterns, and what other programs made of its datasets.
-
-        ``suits``: whether the protocol fits what another program made.
-        """
-        imported = [cell for cell in matrix.select_imported(self.cells) if cell.dataset in patterns and suits(cell)]
-        return matrix.select_matching(self.cells, patterns) + imported
-
-    def _recovers(self, cell: Cell) -> bool:
-        return self.parameters.methods[cell.method].variants[cell.variant].recovers
 
     def _check_train_set(self) -> None:
         dataset = discovery.load("faces", self.train_on)(self.parameters.datasets[self.train_on])

@@ -129,7 +129,10 @@ class Plan:
     def _anonymizations(self) -> Iterator[Work]:
         learned, train_on = self._count_people_images("methods"), self.parameters.matrix.train_on
         most = min(self.parameters.attributes.train_pictures or learned, learned)
-        attributed = [cell for cell in self._matching("attributes") if cell.dataset == train_on]
+        attributed = [
+            cell for cell in matrix.select_by_protocol(self.parameters, self.cells, "attributes")
+            if cell.dataset == train_on
+        ]  # fmt: skip
         attacked = [
             (cell, self._count_attacker_images(cell) + (self._tested(cell) if keys == SHARED else 0))
             for cell in self.attackers.cells
@@ -146,7 +149,8 @@ class Plan:
 
     def _attacks(self) -> Iterator[Work]:
         settings = self.parameters.attacks
-        recovered, attacked = self._matching("recovery"), self._matching("attacks")
+        recovered = matrix.select_by_protocol(self.parameters, self.cells, "recovery")
+        attacked = matrix.select_matching(self.cells, settings.cells)
         limits = [self.parameters.recovery.of(cell.method, cell.variant).pictures for cell in recovered]
         tested = [
             min(most or self._tested(cell), self._tested(cell)) for cell, most in zip(recovered, limits, strict=True)
@@ -165,9 +169,6 @@ class Plan:
         yield self._row("measure_source", "", len(self.images), originals, "images")
         yield self._row("measure", "", len(self.cells), sum(map(self._tested, self.cells)), "images")
         yield self._row("evaluate", "", len(self.cells), len(self.cells), "cells")
-
-    def _matching(self, block: str) -> list[Cell]:
-        return matrix.select_matching(self.cells, getattr(self.parameters, block).cells)
 
     def _tested(self, cell: Cell) -> int:
         return self.images[cell.dataset].get(TEST, 0)

@@ -100,9 +100,9 @@ class StoredPictures:
 
     def __init__(self, path: Path):
         self.path = path
-        with zipfile.ZipFile(path) as entries:
-            self._names = set(entries.namelist())
-            self.faces = json.loads(entries.read(ABOUT))["faces"]
+        self._entries = zipfile.ZipFile(path)  # stays open: reading its directory again takes time
+        self._names = set(self._entries.namelist())
+        self.faces = json.loads(self._entries.read(ABOUT))["faces"]
 
     def read(self, name: str, size: int) -> np.ndarray:
         """The image of a face, uint8 (size, size, 3). Raises PictureError if there is none."""
@@ -114,21 +114,25 @@ class StoredPictures:
         return picture
 
     def read_recovered(self, picture: np.ndarray) -> np.ndarray:
-        """What was recovered from an image. Raises PictureError if the file does not hold both."""
-        name = self._names_by_content.get(hashlib.sha256(picture.tobytes()).digest(), "")
-        if f"{RECOVERED}{name}.png" not in self._names:
+        """What was recovered from an image. Raises PictureError if the file does not hold both, or holds it twice."""
+        entries = self._entries_by_content.get(hashlib.sha256(picture.tobytes()).digest(), [])
+        if len(entries) > 1:
+            raise PictureError("several faces have this image")
+        if not entries or RECOVERED + entries[0] not in self._names:
             raise PictureError("the program that was imported recovered nothing from this image")
-        return self._decode(f"{RECOVERED}{name}.png")
+        return self._decode(RECOVERED + entries[0])
 
     @cached_property
-    def _names_by_content(self) -> dict[bytes, str]:
-        names = [name for name in self._names if name.endswith(".png") and not name.startswith(RECOVERED)]
-        return {hashlib.sha256(self._decode(name).tobytes()).digest(): name.removesuffix(".png") for name in names}
+    def _entries_by_content(self) -> dict[bytes, list[str]]:
+        """Digest of an image -> the entries of the faces that have it."""
+        entries: dict[bytes, list[str]] = {}
+        for name in self._names - {ABOUT}:
+            if not name.startswith(RECOVERED):
+                entries.setdefault(hashlib.sha256(self._decode(name).tobytes()).digest(), []).append(name)
+        return entries
 
     def _decode(self, entry: str) -> np.ndarray:
-        with zipfile.ZipFile(self.path) as entries:
-            content = io.BytesIO(entries.read(entry))
-        with Image.open(content, formats=["PNG"]) as opened:
+        with Image.open(io.BytesIO(self._entries.read(entry)), formats=["PNG"]) as opened:
             return np.asarray(opened.convert("RGB"))
 
 
