@@ -83,10 +83,17 @@ def wait_for(path: Path) -> str:
     return path.read_text().strip()
 
 
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != "zombie"
+    except psutil.NoSuchProcess:
+        return False
+
+
 def ends(*processes: int) -> bool:
     """Whether these processes end within some seconds."""
     until = time.monotonic() + 60
-    while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in processes):
+    while any(is_running(pid) for pid in processes):
         if time.monotonic() > until:
             return False
         time.sleep(0.02)
@@ -288,7 +295,7 @@ def test_a_crash_takes_no_other_job_along(server, program, tmp_path):
     process = program(WAITS, address=server.address)
     job = int(wait_for(tmp_path / "pid"))
     assert result(program("import os; os.abort()", address=server.address))[0] == -signal.SIGABRT
-    assert psutil.pid_exists(job)
+    assert is_running(job)
     process.send_signal(signal.SIGUSR1)
     assert result(process)[0] == 7
 

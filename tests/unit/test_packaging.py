@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tomllib
 import zlib
-from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -36,16 +35,15 @@ OF_PHOTOGRAPHS = [
 FOR_MAINTAINERS = {"anny", "embreex", "roma"}
 """Imports of drawnpeople/derivation.py alone, which made head.npz once and names them itself."""
 PHOTOGRAPHS = ["masquerade.pipeline.photographs.anonymizer", "masquerade.cli.doctor", "masquerade.cli.faces"]
+OWNERS = packages_distributions()
+"""Module -> the packages that install it; to read them takes seconds."""
 LARGEST = "photo/lreorg"
 """The one network that a method needs and a wheel does not carry."""
 
 
-list_distributions = cache(packages_distributions)
-
-
 def distribution(module: str) -> str:
     names = {"dlib": "dlib-bin", "yaml": "PyYAML", "ruamel": "ruamel.yaml", "mlflow": "mlflow"}
-    return canonicalize_name(names.get(module) or list_distributions()[module][0])
+    return canonicalize_name(names.get(module) or OWNERS[module][0])
 
 
 def names(requirements: list[Requirement]) -> set[str]:
@@ -78,7 +76,7 @@ def test_every_package_that_the_library_imports_is_stated():
 def test_photographs_import_no_package_of_the_pipeline():
     """Every module that their commands import, with all methods, in a process that cannot find these packages."""
     extra = names(OF_PIPELINE)
-    hidden = {module for module, owners in list_distributions().items()
+    hidden = {module for module, owners in OWNERS.items()
               if {canonicalize_name(owner) for owner in owners} <= extra}  # fmt: skip
     assert {"mlflow", "snakemake", "dvc", "submitit"} - hidden == {"mlflow"}  # of three packages
     methods = [discovery.find_module("methods", name) for name in discovery.list_programs()]
