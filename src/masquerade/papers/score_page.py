@@ -151,7 +151,7 @@ def format_number(record: Record) -> str:
 def format_value(record: Record, key: str = "measured") -> str:
     """One number of a record, in percent in a column of percent."""
     unit, digits = (100.0, 1) if "(%)" in record["column"] else (1.0, 3)
-    return f"{float(record[key]) * unit:.{digits}f}"
+    return f"{float(record[key]) * unit:z.{digits}f}"
 
 
 def select_extremes(distances: grids.Distances) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -46,8 +46,8 @@ MANIFEST, README = "faces.json", "README.txt"
 COMPARED = 10
 """The fewest images of which the order of the colors is judged."""
 BLUE_FIRST = "the colors are in the order blue, green, red: write red, green, blue"
-INSTRUCTIONS = """{count} faces of {size} x {size} pixels: PNG files, RGB, 8 bits a channel. Their names tell
-nothing about the people.
+INSTRUCTIONS = """{count} faces of {size} x {size} pixels: PNG files, RGB, 8 bits a channel.
+The names of the files say nothing about the people.
 
 Write one image for each of them, of the same size, under the same name, into another folder, and score it:
 
