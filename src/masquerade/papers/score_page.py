@@ -135,10 +135,12 @@ def describe_attackers(records: Sequence[Record], variant: str) -> str:
     if "strongest" not in own:
         return ""
     name, _, note = own["strongest"]["note"].partition(": ")
-    naive = f"; the naive one, who knows nothing of it, names {format_number(own['naive'])} %" if "naive" in own else ""
+    naive = ""
+    if "naive" in own and name != "naive":
+        naive = f"; the naive one, who knows nothing of the method, names {format_number(own['naive'])} %"
     return (
-        f"The strongest attacker who knows the method (`{name}`, {note.split(',')[0]}) names the right person first "
-        f"for {format_number(own['strongest'])} %{naive}."
+        f"The strongest attacker (`{name}`, {note.split(',')[0]}) names the right person first for "
+        f"{format_number(own['strongest'])} %{naive}."
     )
 
 
