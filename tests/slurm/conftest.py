@@ -18,8 +18,8 @@ JOBS = pytest.StashKey[str]()
 LEFT_OUT = ("falco/m_0_9", "identitydp/eps_0_57", "identitydp/eps_800", "cao21/d_0", "cao21/random", "lreorg/gender",
             "lreorg/id_age")  # fmt: skip
 """Further variants of methods that have another cell. tests/workflow builds the whole tiny matrix without SLURM."""
-PAPERS = ["identitydp", "lreorg"]
-"""Papers that have every kind of table and figure, and more of them than one group of jobs holds."""
+PAPERS = ["identitydp", "lreorg", "attackers"]
+"""Pages that have every kind of table and figure, and more of them than one group of jobs holds."""
 
 
 @pytest.fixture(scope="session")
