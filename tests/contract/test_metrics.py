@@ -236,11 +236,11 @@ def compute(metric, evidence):
     return evaluation.evaluate({metric.name: metric}, evidence)[metric.name]
 
 
-NOT_BRACKETED = {"people_similarity", "hifd"}
-"""The first is computed from the set alone, without the originals; the other is low at both ends."""
+NOT_BRACKETED = {"people_similarity"}
+"""It is computed from the set alone, without the originals."""
 GROWS = {"identity_distance", "identity_l1", "key_angle", "protection_success_rate", "protection_success_rate_at_far",
-         "attack_equal_error_rate", "poisoning_protection_rate"}  # fmt: skip
-"""Higher is better for privacy, so a larger change has a larger value."""
+         "attack_equal_error_rate", "poisoning_protection_rate", "hifd"}  # fmt: skip
+"""Higher is better for privacy, so a larger change has a larger value. HiFD is 0 for originals, which have none."""
 FALLS = {"true_acceptance_rate", "re_identification_rate", "rank1_identification_rate", "identity_similarity",
          "key_similarity", "key_attack_rate", "linkage_auc", "attack_held_out_rate", "attack_rank1_rate",
          "attack_rank5_rate", "attack_true_acceptance_rate", "large_gallery_rate", "restored_psnr", "restored_ssim",
