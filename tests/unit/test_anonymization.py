@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masquerade.core import keys
+from masquerade.core import keys, sealing
 from masquerade.core.errors import PictureError, ProtocolError
 from masquerade.core.images import ArchiveWriter, FaceArchive, Faces, to_float, to_uint8
 from masquerade.methods import Capabilities, Method, Resources
@@ -157,6 +157,30 @@ def test_a_method_that_breaks_the_protocol_is_named_and_leaves_no_archive(faces,
     with pytest.raises(ProtocolError, match=f"methods/test_anonymization.py must return .* returned .*{message}"):
         run(faces, method)
     assert not faces.path.with_name("out.zip").exists()
+
+
+@pytest.mark.parametrize("wrong", [lambda images: images.astype(np.float64), lambda images: images[:1], lambda _: None])
+def test_a_recovery_that_breaks_the_protocol_is_named_and_leaves_no_archive(faces, wrong):
+    method = Scripted(capabilities=Capabilities(keys=keys.Secret(), invertible=True))
+    anonymized, output = run(faces, method), faces.path.with_name("recovered.zip")
+    method.recover = lambda images, keys: wrong(images)
+    with pytest.raises(ProtocolError, match=r"methods/test_anonymization.py must return"):
+        anonymization.recover(anonymized, output, method, lambda faces: [b"key"] * len(faces), batch=4)
+    assert not output.exists()
+
+
+def test_faces_with_and_without_a_record_are_recovered_in_one_batch_each_in_its_way(faces):
+    method = Scripted(capabilities=Capabilities(keys=keys.Secret(), invertible=True, describes=True))
+    archive = run(faces, method)
+    ids, image = archive.select()["id"], to_uint8(archive.load().images)
+    record = sealing.seal(b"key", b"\x07", image[1], "maker")
+    archive.index[anonymization.RECORD] = np.where(archive.index["id"] == ids.iloc[1], record, "")
+    method.recover = lambda images, keys: np.zeros_like(images)
+    method.draw_described = lambda descriptions: np.full((1, *archive.load().images.shape[1:]), 0.5, np.float32)
+    output = faces.path.with_name("recovered.zip")
+    anonymization.recover(archive, output, method, lambda faces: [b"key"] * len(faces), batch=4, maker="maker")
+    shown = FaceArchive(output).load().images.mean(axis=(1, 2, 3))
+    assert shown.round(1).tolist() == [0.0, 0.5, 0.0, 0.0]
 
 
 def test_a_keyed_method_gets_the_users_key_or_the_experiment_key_of_the_seed(faces):

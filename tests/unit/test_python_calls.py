@@ -1,5 +1,6 @@
 """`import masquerade`: one photograph, a key and a folder from Python, under the rules of the command line."""
 
+import dataclasses
 import multiprocessing
 import os
 import pickle
@@ -389,6 +390,7 @@ class TestKeys:
             return to_float(np.broadcast_to(colors[:, None, None], (len(colors), 64, 64, 3)).copy())
 
         cls = type(keyed._method)
+        monkeypatch.setattr(cls, "capabilities", dataclasses.replace(cls.capabilities, describes=True))
         monkeypatch.setattr(cls, "describe", describe)
         monkeypatch.setattr(cls, "draw_described", draw)
         return keyed
@@ -397,32 +399,65 @@ class TestKeys:
         self, describing, tmp_path
     ):
         plain = describing.anonymize(portrait(), key=KEY)
-        hidden = describing.anonymize(portrait(), key=KEY, sealed=True)
+        hidden = describing.anonymize(portrait(), key=KEY, record=True)
         assert "masquerade record" not in plain.image.info
         assert len(hidden.image.info["masquerade record"]) <= 4 * 512 / 3 + 3
-        shown = np.asarray(describing.recover(hidden.image, key=KEY))
-        assert np.ptp(shown, axis=(0, 1)).max() == 0, "the mean color, from the record"
-        from_image = np.asarray(describing.recover(hidden.image, key=KEY, from_image=True))
-        assert np.ptp(from_image, axis=(0, 1)).max() > 0
+        shown, from_image = (describing.recover(hidden.image, key=KEY, from_image=choice) for choice in (False, True))
+        assert (shown.info["recovered_from"], from_image.info["recovered_from"]) == ("file", "image")
+        assert np.ptp(np.asarray(shown), axis=(0, 1)).max() == 0, "the mean color, from the record"
+        assert np.ptp(np.asarray(from_image), axis=(0, 1)).max() > 0
         hidden.save(tmp_path / "hidden.png")
         batch = describing.recover_folder(tmp_path / "hidden.png", tmp_path / "out", key=KEY)
         assert batch.rows[0]["recovered_from"] == "file"
         with pytest.raises(masquerade.WrongKey):
             describing.recover(hidden.image, key="incorrect horse battery")
         exchanged = hidden.image.copy()
-        mirrored = describing.anonymize(np.asarray(portrait())[:, ::-1].copy(), key=KEY, sealed=True)
+        mirrored = describing.anonymize(np.asarray(portrait())[:, ::-1].copy(), key=KEY, record=True)
         exchanged.info["masquerade record"] = mirrored.image.info["masquerade record"]
-        with pytest.raises(masquerade.PictureError, match="does not open"):
+        with pytest.raises(masquerade.SealError, match="does not open"):
             describing.recover(exchanged, key=KEY)
         exchanged.info["masquerade record"] = "cut"
-        with pytest.raises(masquerade.PictureError, match="damaged"):
+        with pytest.raises(masquerade.SealError, match="damaged"):
             describing.recover(exchanged, key=KEY)
 
+    def test_a_batch_that_goes_on_with_records_anonymizes_again_what_has_none(self, describing, tmp_path):
+        source, output = tmp_path / "photographs", tmp_path / "out"
+        source.mkdir()
+        portrait().save(source / "somebody.png")
+        assert describing.anonymize_folder(source, output, key=KEY).rows[0]["record"] == "no"
+        goes_on = masquerade.FolderOptions(record=True, go_on=True)
+        [row] = describing.anonymize_folder(source, output, key=KEY, options=goes_on).rows
+        assert row["record"] == "yes"
+        assert "masquerade record" in Image.open(output / row["output"]).info
+        before = (output / row["output"]).read_bytes()
+        describing.anonymize_folder(source, output, key=KEY, options=goes_on)
+        assert (output / row["output"]).read_bytes() == before, "it is complete"
+
+    def test_a_face_that_the_method_cannot_describe_has_no_record_and_the_others_do(
+        self, describing, tmp_path, monkeypatch
+    ):
+        describe, seen = describing._method.describe, []
+
+        def describe_first(faces):
+            if len(faces) > 1 or seen:
+                raise masquerade.PictureError("its inversion diverged")
+            seen.append(faces.ids)
+            return describe(faces)
+
+        monkeypatch.setattr(describing._method, "describe", describe_first)
+        source = tmp_path / "photographs"
+        source.mkdir()
+        for number in (1, 2):
+            portrait().rotate(number).save(source / f"{number}.png")
+        options = masquerade.FolderOptions(record=True)
+        rows = describing.anonymize_folder(source, tmp_path / "out", key=KEY, options=options).rows
+        assert [(row["status"], row["record"]) for row in rows] == [("ok", "yes"), ("ok", "no")]
+
     def test_a_record_that_nobody_could_make_is_refused(self, keyed, noise):
-        with pytest.raises(masquerade.ParameterError, match="seals no record"):
-            keyed.anonymize(portrait(), key=KEY, sealed=True)
-        with pytest.raises(masquerade.ParameterError, match="seals no record"):
-            noise.anonymize(portrait(), sealed=True)
+        with pytest.raises(masquerade.ParameterError, match=r"stores no record .* ifadit, riddle"):
+            keyed.anonymize(portrait(), key=KEY, record=True)
+        with pytest.raises(masquerade.ParameterError, match=r"stores no record .* ifadit, riddle"):
+            noise.anonymize(portrait(), record=True)
 
     def test_a_saved_picture_brings_its_salt(self, keyed, tmp_path):
         hidden = keyed.anonymize(portrait(), key=KEY)

@@ -16,6 +16,7 @@ from PIL import Image
 from skimage.data import astronaut
 
 from masquerade.core import keys
+from masquerade.pipeline.outputs import REPORT, read_report
 
 pytestmark = pytest.mark.workflow
 CANARY = b"/".join([b"Canary-7f3Q", b"yellow bird+singing=2026"])  # in two pieces: this file is searched, too
@@ -66,6 +67,11 @@ def contents(path: Path) -> Iterator[bytes]:
     elif path.suffix == ".png":
         with Image.open(path) as picture:
             yield picture.tobytes() + repr(picture.info).encode()
+
+
+def holds_key(path: Path, key: bytes) -> bool:
+    """Whether a file holds the key of an image, as bytes or in digits."""
+    return any(needle in data for data in contents(path) for needle in (key, key.hex().encode(), base64.b64encode(key)))
 
 
 def leaks(root: Path, secret: bytes, key: Path) -> list[str]:
@@ -119,10 +125,17 @@ def test_no_file_holds_the_secret_of_a_person(narrow, tmp_path):
         anonymized, recovered = tmp_path / f"anonymized_{method}", tmp_path / f"recovered_{method}"
         for command, source, target in (("anonymize", photographs, anonymized), ("recover", anonymized, recovered)):
             places = ("--input", str(source), "--output", str(target), "--key-file", str(key))
-            more = ("--seed", "1", "--keep-recognizable") if command == "anonymize" else ()
+            record = ["--record"] if method in ("ifadit", "riddle") else []
+            more = ("--seed", "1", "--keep-recognizable", *record) if command == "anonymize" else ()
             commands.append(["--debug", command, "--method", method, *places, *more])
         folders.append(recovered)
     output = narrow.run("python", "-c", COMMANDS, json.dumps(commands))
     assert all(list(recovered.glob("*.png")) for recovered in folders), output
+    sources = [row["recovered_from"] for folder in folders for row in read_report(folder / REPORT)]
+    assert sources == ["file", "file", "image"]
+    for image in tmp_path.glob("anonymized_*/*.png"):  # the key of an image opens its record
+        salt = bytes.fromhex(Image.open(image).info["masquerade salt"])
+        own = keys.Secret().add_salt(keys.stretch(CANARY), salt)
+        assert not [path for path in tmp_path.rglob("*") if path.is_file() and holds_key(path, own)]
     assert not [how for how, needle in encodings(CANARY).items() if needle in output.encode()]
     assert leaks(tmp_path, CANARY, key) == []

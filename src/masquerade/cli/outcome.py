@@ -61,6 +61,8 @@ def _count_recognized(written: list[Row], done: str) -> list[Line]:
         lines.append((len(recognized), text, "green"))
         nearness = mean(float(row["psnr"]) for row in compared)
         lines.append((len(compared), f"compared with the original: PSNR {nearness:.1f} dB on average", "green"))
+    if count := sum(row.get("record") == YES for row in written):
+        lines.append((count, "of them hold a sealed record of the original face", "dim"))
     for source, text in ((FILE, "came from the sealed record in their file"), (IMAGE, "came from their image alone")):
         if count := sum(row.get("recovered_from") == source for row in written):
             lines.append((count, text, "dim"))

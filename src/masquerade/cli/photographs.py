@@ -145,7 +145,7 @@ def anonymize(given: AnonymizeOptions) -> None:
             small=given.small,
             salted=given.salt,
             checked=given.key_check,
-            sealed=given.record,
+            record=given.record,
             large=given.large,
             keep_recognizable=given.keep_recognizable,
             go_on=given.go_on,

@@ -40,6 +40,9 @@ class Capabilities:
     """`Method.recover` recovers faces from the anonymized images (and from the key, if the method takes one)."""
     saves: bool = False
     """Faces can be recovered from a saved representation: `Method.save` and `Method.recover_saved`."""
+    describes: bool = False
+    """`Method.describe` writes a face into few bytes, which can be sealed under its key, and `Method.draw_described`
+    draws it from them. The keys of the method are too many to be tried one after the other."""
     pastes: bool = False
     """It refines the background. `Method.recover_onto` takes the original one, as a published evaluation did."""
     attribute_selective: bool = False
@@ -120,7 +123,8 @@ class Method(ABC):
 
     **Required**: `title`, `paper`, `capabilities` and `anonymize`. Everything else has a default. A capability that a
     method states requires the function of that capability: ``trains`` requires `train`, ``invertible`` requires
-    `recover`, ``saves`` requires `save` and `recover_saved`, and ``pastes`` requires `recover_onto`.
+    `recover`, ``saves`` requires `save` and `recover_saved`, ``describes`` requires `describe` and `draw_described`,
+    and ``pastes`` requires `recover_onto`.
 
     **Parameters**: ``Params`` are the parameters on which a checkpoint depends (the block ``methods.<name>.params``).
     ``Variant`` are the parameters of anonymization alone (each entry of ``methods.<name>.variants``). Many variants
@@ -282,12 +286,12 @@ class Method(ABC):
         """The original faces, recovered from the result of `save`: float32 (N, 3, H, W) in [-1, 1]."""
         raise NotImplementedError(f"{type(self).__name__} saves nothing")
 
-    def describe(self, faces: Faces) -> list[bytes] | None:
-        """A short text of each ORIGINAL face, from which `draw_described` draws it again: at most `sealing.LARGEST`
-        bytes each. It is the face itself, and is kept sealed under the key of the image (core/sealing.py). None if the
-        method describes no face.
+    def describe(self, faces: Faces) -> list[bytes]:
+        """Few bytes for each ORIGINAL face, from which `draw_described` draws it again (only if
+        ``capabilities.describes``): at most `sealing.LONGEST_CONTENT`. They are the face itself, and are kept sealed
+        under the key of the image (core/sealing.py). Raises PictureError for a face that it cannot describe.
         """
-        return None
+        raise NotImplementedError(f"{type(self).__name__} describes no face")
 
     def draw_described(self, descriptions: Sequence[bytes]) -> np.ndarray:
         """The faces of `describe`: float32 (N, 3, H, W) in [-1, 1]."""

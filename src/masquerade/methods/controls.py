@@ -125,5 +125,5 @@ class Inverted(Method):
 
     def anonymize(self, faces: Faces, seed: int, keys: Sequence[bytes] | None = None) -> np.ndarray:
         """Raises PictureError if an image does not have the generator's size, or if its inversion diverged."""
-        codes, _ = self._codes.of(faces)
+        codes = self._codes.w_plus(faces)
         return self._space.draw(codes, faces.ids).numpy()

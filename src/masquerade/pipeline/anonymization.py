@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from masquerade.core import discovery
+from masquerade.core import discovery, sealing
 from masquerade.core.annotations import ANNOTATION
 from masquerade.core.errors import PictureError, ProtocolError
 from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, MemoryArchive, to_uint8
@@ -27,8 +27,6 @@ Result = TypeVar("Result")
 Progress = Callable[[int], None]
 KeysOf = Callable[[Faces], Sequence[bytes]]
 """Faces -> the key of each one."""
-OpenRecord = Callable[[str, bytes, np.ndarray], bytes]
-"""The text of a sealed record, the key of its image and the image, uint8 (H, W, 3) -> what it holds."""
 RECORD = "record"
 """The column of an index with the sealed records; '' for a face without one."""
 
@@ -118,13 +116,13 @@ def experiment_keys(kind: Keys, seed: int, *purpose: object) -> KeysOf:
 
 def recover(
     archive: FaceArchive, output: Path | MemoryArchive, method: Method, keys_of: KeysOf, batch: int,
-    progress: Progress | None = None, open_record: OpenRecord | None = None,
+    progress: Progress | None = None, maker: str = "",
 ) -> None:  # fmt: skip
-    """Write the faces that ``method`` recovers with their keys from the images of an anonymized ``archive`` alone.
+    """Write the faces that ``method`` recovers with their keys from the images of an anonymized ``archive``.
 
-    ``keys_of`` gives the keys of faces. ``open_record``: opens the sealed record of a face that has one (the column
-    ``record``), from which it is drawn; None: records do not count. Refusals as in `anonymize`. Raises ProtocolError
-    also if the method is not invertible.
+    ``keys_of`` gives the keys of faces. A face with a sealed record (the column ``record``) is drawn from it, and all
+    others are recovered from their images alone. ``maker``: what the records are sealed with, besides the key. Refusals
+    as in `anonymize`. Raises ProtocolError also if the method is not invertible.
     """
     if not method.capabilities.invertible:
         raise ProtocolError(f"{_find_name(method)} is not invertible: its images cannot be recovered.")
@@ -132,22 +130,15 @@ def recover(
     refused = list_refusals(rows)
     usable = rows[~rows["id"].isin(refused.keys())]
 
-    def find(chosen: np.ndarray) -> list[int]:
-        return np.flatnonzero(chosen).tolist()
-
     def work(faces: Faces) -> np.ndarray:
+        records = faces.index[RECORD].tolist() if RECORD in faces.index else []
+        if any(records) and not all(records):  # some of each kind: one by one
+            return np.concatenate([work(_take_face(faces, place)) for place in range(len(faces))])
         keys = keys_of(faces)
-        records = faces.index[RECORD].tolist() if open_record and RECORD in faces.index else [""] * len(faces)
-        sealed = np.array([bool(record) for record in records])
-        images = np.empty_like(faces.images)
-        if not sealed.all():
-            images[~sealed] = method.recover(faces.images[~sealed], [keys[row] for row in find(~sealed)])
-        if sealed.any():
-            assert open_record is not None
-            pictures = to_uint8(faces.images)
-            texts = [open_record(records[row], keys[row], pictures[row]) for row in find(sealed)]
-            images[sealed] = method.draw_described(texts)
-        return images
+        if not any(records):
+            return method.recover(faces.images, keys)
+        parts = zip(keys, records, to_uint8(faces.images), strict=True)
+        return method.draw_described([sealing.open_sealed(*part, maker) for part in parts])
 
     results = _yield_results(archive, usable, method, work, batch, None, progress)
     write(output, rows, refused, results, {}, {**archive.metadata, "recovered_by": _find_name(method)})
@@ -201,7 +192,7 @@ def _yield_results(
 def _check_results(
     faces: Faces, method: Method, work: Callable[[Faces], np.ndarray], forbidden: str | None
 ) -> Iterator[tuple[np.ndarray | None, str]]:
-    """As `_results`, for one batch."""
+    """As `_yield_results`, for one batch."""
     for part, images in apply_or_refuse(work, faces):
         if isinstance(images, Refusal):
             yield None, images.reason

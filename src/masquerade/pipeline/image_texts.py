@@ -10,21 +10,18 @@ alone, and others draw somebody else without any sign of it. The columns of one 
 A PNG may also hold a record of the original face, sealed under the key of the image (core/sealing.py).
 """
 
-import base64
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
-from masquerade.core import fingerprints, keys, sealing, seeding
-from masquerade.core.errors import PictureError, SealError
+from masquerade.core import fingerprints, keys, seeding
+from masquerade.core.errors import PictureError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Keys
 from masquerade.faces.photographs import decoding
@@ -128,35 +125,13 @@ class PersonalKey:
         if check != self.check(salt):
             raise PictureError("wrong key")
 
-    @property
-    def seals(self) -> bool:
-        """Whether records are sealed under it. Few keys are not: trying them all would open every record."""
-        return self._kind.count is None
-
     def of_faces(self, faces: Faces) -> list[bytes]:
         """The key of each face, by the columns `SALT` and `CHECK`: of the person or, with a salt, derived from both."""
-        tried = []
+        of_faces = []
         for salt, check in faces.index[[SALT, CHECK]].itertuples(index=False):
             key = self.key if check else self._of(keys.strip_line_ends(self._secret))
-            tried.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
-        return tried
-
-
-def seal_records(
-    descriptions: Sequence[bytes], keys_of_faces: Sequence[bytes], pictures: Sequence[np.ndarray]
-) -> list[str]:
-    """The texts of sealed records: of the ``descriptions`` of originals, beside the anonymized ``pictures``."""
-    parts = zip(keys_of_faces, descriptions, pictures, strict=True)
-    return [base64.b64encode(sealing.seal(key, text, picture)).decode() for key, text, picture in parts]
-
-
-def open_record(text: str, key: bytes, picture: np.ndarray) -> bytes:
-    """The description in the text of a sealed record. Raises SealError."""
-    try:
-        record = base64.b64decode(text, validate=True)
-    except ValueError as error:
-        raise SealError(f"the record in its file is cut or damaged; {sealing.INSTEAD}") from error
-    return sealing.open_sealed(key, record, picture)
+            of_faces.append(self._kind.add_salt(key, bytes.fromhex(salt)) if salt else key)
+        return of_faces
 
 
 @dataclass(frozen=True)

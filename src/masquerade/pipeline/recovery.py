@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from masquerade.core import sealing
 from masquerade.core.errors import ProtocolError
 from masquerade.core.images import OK, REFUSED, ArchiveWriter, FaceArchive, Faces, to_uint8
 from masquerade.methods import Method
@@ -120,17 +119,11 @@ def try_keys(
         saved = method.save(source, seed, right)
         yield ("saved", 0), method.recover_saved(saved, right)
         yield ("saved_wrong", 0), method.recover_saved(saved, draw_keys("wrong", 0))
-    if able.keys.count is None and (descriptions := method.describe(source)) is not None:
-        yield ("file", 0), method.draw_described(_seal_and_open(descriptions, right, faces))
+    if able.describes:
+        yield ("file", 0), method.draw_described(method.describe(source))
     for number in range(settings.other_keys):
         shared_key = able.keys.experiment(seed, "other", number)
         yield ("key", number), method.anonymize(source, seed, [shared_key] * len(source))
-
-
-def _seal_and_open(descriptions: Sequence[bytes], keys: Sequence[bytes], faces: Faces) -> list[bytes]:
-    """What the owner of the keys reads in the sealed records of the anonymized ``faces``."""
-    parts = zip(keys, descriptions, to_uint8(faces.images), strict=True)
-    return [sealing.open_sealed(key, sealing.seal(key, text, picture), picture) for key, text, picture in parts]
 
 
 def _first_attempt(method: Method) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from masquerade.core import sealing
 from masquerade.core.errors import ParameterError
 from masquerade.core.images import OK, REFUSED, FaceArchive, to_uint8
 from masquerade.faces.folder import NO_FACE, Folder
@@ -46,14 +47,14 @@ class Anonymized:
     """The release of the faces that ``method`` anonymized.
 
     ``tag``: what made the results; it is in the report, and in the images of a method with keys. ``photographs``: also
-    writes whole photographs; None: crops alone. ``personal``: seals a record of each original face into its image, if
-    the method describes faces; None: no records. ``write_large``: the images at the full size of the generator are
+    writes whole photographs; None: crops alone. ``personal``: seals a record of each original face into its image, with
+    a method that describes faces; None: no records. ``write_large``: the images at the full size of the generator are
     written, too. Raises ParameterError if the method has none.
     """
 
     columns = (
         *("file", "output", "large", "status", "reason", "distance", "threshold", "recognized", "face"),
-        *("salt", "check", "maker"),
+        *("salt", "check", "maker", "record"),
         *("photograph", "photograph_distance", "photograph_reason", "photograph_hidden"),
     )
 
@@ -65,7 +66,7 @@ class Anonymized:
         self._tag, self._photographs, self._write_large = str(tag), photographs, write_large
         self._texts = {image_texts.MAKER_KEYWORD: self._tag} if method.capabilities.keys else {}
         self._gray: set[str] = set()
-        self._personal = personal if personal and personal.seals else None
+        self._personal = personal
         enlarge = method.enlarge() if write_large or photographs else None
         if write_large and enlarge is None:
             raise ParameterError(
@@ -95,7 +96,9 @@ class Anonymized:
             if result["status"] == OK:
                 row |= verdicts[source["id"]] | {"maker": self._tag}
             rows.append(row)
-        self._write_faces(rows, originals, after)
+        records = self._seal(rows, originals, after)
+        for row in rows:
+            self._write(row, after, records.get(row["id"], ""))
         if self._photographs:
             for _, group in groupby(rows, key=lambda row: row["file_id"]):
                 of_file = list(group)
@@ -149,29 +152,26 @@ class Anonymized:
         face = FOUND if seen[0].found else NOT_FOUND
         return {**_describe_distance(distance, self._rule.threshold), "face": face, **refusal}
 
-    def _write_faces(self, rows: Sequence[Row], originals: FaceArchive, after: Crops) -> None:
-        """Write the crops that may be written, with their sealed records."""
-        written = [row["id"] for row in rows if row["status"] == OK]
-        records = dict(zip(written, self._seal(written, originals, after), strict=False))
-        for row in rows:
-            self._write(row, after, records.get(row["id"], ""))
-
-    def _seal(self, names: Sequence[str], originals: FaceArchive, after: Crops) -> list[str]:
-        """The texts of the sealed records of these faces; [] without records."""
+    def _seal(self, rows: Sequence[Row], originals: FaceArchive, after: Crops) -> dict[str, str]:
+        """id -> the sealed record of its face. A face that the method cannot describe has none."""
+        names = [row["id"] for row in rows if row["status"] == OK]
         if self._personal is None or not names:
-            return []
-        rows = originals.index.set_index("id", drop=False).loc[list(names)]
-        faces = originals.load(rows=rows)
-        descriptions = self._method.describe(faces)
-        if descriptions is None:
-            return []
-        return image_texts.seal_records(descriptions, self._personal.of_faces(faces), [after[name] for name in names])
+            return {}
+        faces = originals.load(rows=originals.index.set_index("id", drop=False).loc[names])
+        records: dict[str, str] = {}
+        for part, descriptions in anonymization.apply_or_refuse(self._method.describe, faces):
+            if not isinstance(descriptions, anonymization.Refusal):
+                parts = zip(part.ids, self._personal.of_faces(part), descriptions, strict=True)
+                records |= {name: sealing.seal(key, face, after[name], self._tag) for name, key, face in parts}
+        return records
 
     def _write(self, row: Row, after: Crops, record: str) -> None:
         """Write the crop of one face, if it may be written, and set ``output`` and ``large``."""
         name = row["id"]
         remove_face(self._output, name)
         if row["status"] == OK:
+            if self._method.capabilities.keys:
+                row[image_texts.RECORD] = YES if record else NO
             keywords = {
                 image_texts.SALT_KEYWORD: row.get(image_texts.SALT),
                 image_texts.CHECK_KEYWORD: row.get(image_texts.CHECK),

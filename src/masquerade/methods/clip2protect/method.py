@@ -48,7 +48,7 @@ class CLIP2Protect(Method):
 
         Raises PictureError if an image does not have the generator's size, or if its inversion diverged.
         """
-        codes, _ = self._codes.of(faces)
+        codes = self._codes.w_plus(faces)
         targets = _gallery.load_images(self._gallery, self._rows, self._targets(faces, seed), faces.images)
         parts = [
             self._search.protect(faces.images[rows], codes[rows], targets[rows])

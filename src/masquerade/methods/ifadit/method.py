@@ -52,7 +52,7 @@ class Ifadit(Method):
 
     title = "iFADIT"
     paper = "Yuan et al. 2025, iFADIT (arXiv:2501.04390)"
-    capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, pastes=True)
+    capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, pastes=True, describes=True)
     needs = ("generator", "identity", "parsing", "landmarks", "inversion")
     losses = ("alexnet",)  # LPIPS, Eq. 20
     architecture = (
@@ -122,8 +122,10 @@ class Ifadit(Method):
         return self._draw_refined(recovered, saved.attributes, images, self._read(images)[2])
 
     def describe(self, faces: Faces) -> list[bytes]:
-        """The inverted code of the original, which the flow does not need."""
-        return self._descriptions.write(self._descriptions.space.invert(faces.images))
+        """The inverted code of the original, which the flow does not need. Raises PictureError if none reaches it."""
+        from masquerade.methods.latent.codes import Codes
+
+        return self._descriptions.write(Codes(self._descriptions.space).w_plus(faces))
 
     def draw_described(self, descriptions: Sequence[bytes]) -> np.ndarray:
         return self._descriptions.space.draw(self._descriptions.read(descriptions)).numpy()

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from scipy.special import ndtri
 from torch import Tensor
 
 from masquerade.core.errors import SealError
-from masquerade.core.sealing import LARGEST
+from masquerade.core.sealing import LONGEST_CONTENT
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.networks.latent_encoders import PrincipalCodes
 
@@ -33,16 +34,15 @@ class CodeDescriptions:
     def __init__(self, space: LatentSpace):
         self.space, generator = space, space.generator
         self._principal = PrincipalCodes(generator.style_width)
-        z = torch.randn(DRAWS, generator.style_width, generator=torch.Generator().manual_seed(0))
         with torch.no_grad():
-            self._principal.measure(generator.map(z.to(space.device)).cpu())
+            self._principal.measure(generator.map(_draw_normals(generator.style_width).to(space.device)).cpu())
         self._mean = generator.broadcast(generator.latent_avg[None]).cpu()[0]  # (layers, style)
         layers, style = self._mean.shape
         self._shared = min(SHARED, style)
-        self._own = min((LARGEST - 1 - self._shared) // layers, style)
+        self._own = min((LONGEST_CONTENT - 1 - self._shared) // layers, style)
 
     def write(self, codes: Tensor) -> list[bytes]:
-        """W+ (N, layers, style) -> the description of each, at most `LARGEST` bytes."""
+        """W+ (N, layers, style) -> the description of each, at most `LONGEST_CONTENT` bytes."""
         coordinates = self._principal.coordinates(codes - self._mean)
         shared = coordinates.mean(dim=1)[:, : self._shared]
         kept = torch.zeros_like(coordinates)
@@ -67,6 +67,16 @@ class CodeDescriptions:
         coordinates[:, :, : self._shared] = numbers[:, None, : self._shared]
         coordinates[:, :, : self._own] += numbers[:, self._shared :].unflatten(1, (layers, self._own))
         return self._mean + self._principal.offsets(coordinates)
+
+
+def _draw_normals(width: int) -> Tensor:
+    """`DRAWS` normal vectors (DRAWS, width), the same for ever.
+
+    NumPy promises that the bits of PCG64 never change (NEP 19); no library promises it of normal numbers.
+    """
+    bits = np.random.PCG64(0).random_raw(DRAWS * width).astype(np.uint64)
+    uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
+    return torch.from_numpy(ndtri(uniform).reshape(DRAWS, width)).float()
 
 
 def _round(coordinates: Tensor) -> Tensor:

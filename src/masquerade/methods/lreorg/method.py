@@ -110,7 +110,7 @@ class LReOrg(Method):
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> dict[str, "Tensor"]:
         """The anonymized code, and the original key features of the hidden keywords, which undo the anonymization."""
-        original, _ = self._codes.of(faces)
+        original = self._codes.w_plus(faces)
         features = {name: self._separate(original, name)[0] for name in self.variant.hide}
         return {"code": self._restore(self._hide(faces, seed), faces), **features}
 
@@ -133,7 +133,7 @@ class LReOrg(Method):
             for number in DRAWS:
                 images[f"draw.{number}"] = self.anonymize(faces, seeding.derive_seed(number, "lreorg", "draw"))
         code = self._hide(faces, 0)
-        original, _ = self._codes.of(faces)
+        original = self._codes.w_plus(faces)
         for name in self.variant.keep[:-1]:
             code = self._replace_key(self._separate(original, name)[0], code, name)
             images[f"plus.{name}"] = self._draw_images(code)
@@ -153,7 +153,7 @@ class LReOrg(Method):
 
     def features(self, faces: Faces) -> dict[str, np.ndarray]:
         """The key feature of every keyword, and the ``codes`` that contain them: float32 (N, layers * width)."""
-        codes, _ = self._codes.of(faces)
+        codes = self._codes.w_plus(faces)
         keys = {name: self._separate(codes, name)[0] for name in self._keywords}
         return {name: part.flatten(1).numpy() for name, part in (keys | {"codes": codes}).items()}
 
@@ -161,7 +161,7 @@ class LReOrg(Method):
         """Anonymous reorganization (section 3.1): W+ (N, layers, style) with the features of K_1 anonymized."""
         import torch
 
-        code, _ = self._codes.of(faces)
+        code = self._codes.w_plus(faces)
         for name in self.variant.hide:
             key, residual = self._separate(code, name)
             changed = self._anonymizers[name].anonymize(key.numpy(), list(faces.ids), seed)
@@ -170,7 +170,7 @@ class LReOrg(Method):
 
     def _restore(self, code: "Tensor", faces: Faces) -> "Tensor":
         """Recovery reorganization (section 3.1): W+ with the features of K_2 from the original code."""
-        original, _ = self._codes.of(faces)
+        original = self._codes.w_plus(faces)
         for name in self.variant.keep:
             code = self._replace_key(self._separate(original, name)[0], code, name)
         return code

@@ -29,7 +29,7 @@ class Riddle(Method):
 
     title = "RiDDLE"
     paper = "Li et al. 2023, CVPR (arXiv:2303.05171)"
-    capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, latents=True)
+    capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, latents=True, describes=True)
     needs = ("generator", "inversion", "semantics", "identity")
     losses = ("vgg16", "alexnet")  # LPIPS of the five images, by one of both (``perceptual``)
     architecture = ("groups", "width", "heads", "hidden")
@@ -78,7 +78,7 @@ class Riddle(Method):
 
     def describe(self, faces: Faces) -> list[bytes]:
         """The inverted code of the original."""
-        return self._descriptions.write(self._codes.of(faces)[0])
+        return self._descriptions.write(self._codes.w_plus(faces))
 
     def draw_described(self, descriptions: Sequence[bytes]) -> np.ndarray:
         return self._draw(self._descriptions.read(descriptions))
@@ -93,8 +93,7 @@ class Riddle(Method):
         return {"style_layers": "-".join(map(str, self._network.sizes)), "password": "HKDF-SHA256 -> z -> W"}
 
     def _encrypt(self, faces: Faces, keys: Sequence[bytes] | None) -> "Tensor":
-        codes, _ = self._codes.of(faces)
-        return self._transform(codes, keys)
+        return self._transform(self._codes.w_plus(faces), keys)
 
     def _transform(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
         """Codes (N, layers, style) after the network: codes of faces are encrypted, encrypted codes are decrypted."""

@@ -25,7 +25,7 @@ from masquerade.faces.folder import Folder
 from masquerade.methods import Method
 from masquerade.params import repository
 from masquerade.params.parameters import Parameters
-from masquerade.pipeline import anonymization, image_texts, method_files, release
+from masquerade.pipeline import anonymization, method_files, release
 from masquerade.pipeline.image_texts import PersonalKey, ProvenanceTag
 from masquerade.pipeline.inspection import MARGIN, Inspector, ReleaseRule, Threshold
 from masquerade.pipeline.outputs import FolderOutput, MemoryOutput, Output
@@ -127,7 +127,7 @@ class Anonymizer:
     @call()
     def anonymize(
         self, picture: Picture, *, faces: Literal["one", "largest", "all"] = "one", small: Small | None = None,
-        key: Key | None = None, salted: bool | None = None, sealed: bool = False, large: bool = False,
+        key: Key | None = None, salted: bool | None = None, record: bool = False, large: bool = False,
     ) -> AnonymizedPhotograph:  # fmt: skip
         """Anonymize one photograph.
 
@@ -135,9 +135,8 @@ class Anonymizer:
         face; or take the ``largest``; or ``all``, and the image of the result is the whole photograph. ``small``: with
         ``all``, ``hide`` under coarse blocks the faces that are too small for a method or cannot be cut out (the
         default), or ``refuse`` the photograph. ``key``: for a method with keys. ``salted``: whether each face gets a
-        salt (default: yes). ``sealed``: each image gets a record of the original
-        face, sealed under its key, from which the key brings the face back (default: no). ``large``: with the
-        generator's images of 1024 pixels.
+        salt (default: yes). ``record``: each image gets a record of the original face, sealed under its key, from which
+        the key brings the face back (default: no). ``large``: with the generator's images of 1024 pixels.
 
         Raises StillRecognized, NoFace, SeveralFaces or FaceLeft (all of PictureError, which also says that something
         is no image), and KeyFormatError for a key of the wrong form.
@@ -145,7 +144,7 @@ class Anonymizer:
         choosing.check_choice("faces", faces, single.CHOICES)
         choosing.check_faces(None, faces == "all", small)
         folder, output = self._photograph(picture, single.CHOICES[faces]), MemoryOutput()
-        options = FolderOptions(small=small, salted=salted, sealed=sealed, large=large)
+        options = FolderOptions(small=small, salted=salted, record=record, large=large)
         steps = self._anonymizing(folder, output, self._personal_key(key), faces == "all", options)
         part = self._process_in_memory(folder, steps)
         return single.make_result(part.rows, output, part.statement)
@@ -171,7 +170,7 @@ class Anonymizer:
         with batches.reserve(output, overwrite, options.go_on):
             contents, done = Contents(output), []
             if options.go_on:
-                done = earlier_runs.resume(contents, folder, self._method, self.maker, personal, options.large, whole)
+                done = earlier_runs.resume(contents, folder, self._method, self.maker, personal, whole, options)
             contents.begin({row["file"] for row in done})
             return Batch(*batches.process(
                 folder, output, steps, done=done, readers=options.readers, remember=contents.add
@@ -182,12 +181,14 @@ class Anonymizer:
         """The face that an image showed before it was anonymized with ``key``.
 
         It comes from the sealed record in the image's file, if there is one; otherwise, and with ``from_image``, from
-        the image alone.
+        the image alone. Which of both it was stands in the ``info`` of the result: ``recovered_from``, "file" or
+        "image".
 
         ``picture``: the face of a result, as of `anonymize`. ``salt``: of that face; None takes the one that the
         image, its file or the report.csv beside it states, and '' says that it has none. Raises WrongKey if the check
-        of the image says so; without a check a wrong key gives somebody else. Raises PictureError if the salt is
-        lost or another method made the image, and ParameterError for a method that recovers nothing with a key.
+        of the image says so, and SealError if its record does not open; without check and record a wrong key gives
+        somebody else. Raises PictureError if the salt is lost or another method made the image, and ParameterError for
+        a method that recovers nothing with a key.
         """
         folder = self._photograph(picture, "refuse", "none", single.read_texts(picture, salt))
         output = MemoryOutput()
@@ -268,8 +269,13 @@ class Anonymizer:
                 raise ParameterError(
                     f"'{self.maker.method}' takes no key, so it needs no {option}. Leave --{option} out."
                 )
-        if options.sealed:
-            self._check_seals(personal)
+        if options.record and not method.capabilities.describes:
+            able = [
+                name for name in discovery.list_programs() if discovery.load("methods", name).capabilities.describes
+            ]
+            raise ParameterError(
+                f"'{self.maker.method}' stores no record of the original faces. These do: {', '.join(able)}."
+            )
         find_facts = None
         if personal:
             find_facts = personal.draw_facts(self._seed, options.salted is not False, options.checked is not False)
@@ -287,17 +293,9 @@ class Anonymizer:
         rule = ReleaseRule(self._judge, self.threshold, options.keep_recognizable)
         photographs = WholePhotographs(folder, output, rule, options.small != "refuse") if whole else None
         publisher = release.Anonymized(
-            output, rule, method, self.maker, photographs, options.large, personal if options.sealed else None
+            output, rule, method, self.maker, photographs, options.large, personal if options.record else None
         )
         return Steps(work, publisher, find_facts, self._parameters.image.size, method.observes, options.progress)
-
-    def _check_seals(self, personal: PersonalKey | None) -> None:
-        """Raises ParameterError if no record of the original faces can be sealed."""
-        if personal is None or not personal.seals or type(self._method).describe is Method.describe:
-            raise ParameterError(
-                f"'{self.maker.method}' seals no record of the original faces: that takes a method whose keys cannot "
-                "be tried one after the other, and that describes a face in a few bytes (riddle and ifadit)."
-            )
 
     def _recovering(
         self, folder: Folder, output: Output, key: Key, options: RecoveryOptions,
@@ -310,11 +308,11 @@ class Anonymizer:
 
         def work(anonymized: FaceArchive, results: MemoryArchive) -> None:
             anonymization.recover(
-                anonymized, results, self._method, personal.of_faces, batches.BATCH, open_record=image_texts.open_record
+                anonymized, results, self._method, personal.of_faces, batches.BATCH, maker=str(self.maker)
             )
 
         publisher = release.Recovered(output, self._judge, self._published_threshold, originals)
-        find_facts = earlier_runs.find_facts(folder, self.maker, personal, options.no_salt, not options.from_image)
+        find_facts = earlier_runs.find_facts(folder, self.maker, personal, options.no_salt, options.from_image)
         return Steps(work, publisher, find_facts, self._parameters.image.size, progress=options.progress)
 
 

@@ -50,7 +50,7 @@ class LoadOptions:
 class FolderOptions:
     """The rarer options of `Anonymizer.anonymize_folder`.
 
-    ``small``, ``salted``, ``sealed``, ``large``: as of `Anonymizer.anonymize`. ``checked``: whether each face gets a
+    ``small``, ``salted``, ``record``, ``large``: as of `Anonymizer.anonymize`. ``checked``: whether each face gets a
     check of the key (default: yes). ``keep_recognizable``: write what is still recognized, too. ``go_on``: the folder
     holds results to keep and complete. ``readers``: so many processes find the faces beside this one, for which a
     script needs ``if __name__ == "__main__"``. ``progress`` is called with a text.
@@ -59,7 +59,7 @@ class FolderOptions:
     small: Small | None = None
     salted: bool | None = None
     checked: bool | None = None
-    sealed: bool = False
+    record: bool = False
     large: bool = False
     keep_recognizable: bool = False
     go_on: bool = False
@@ -67,7 +67,7 @@ class FolderOptions:
     progress: Progress = lambda text: None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecoveryOptions:
     """The rarer options of `Anonymizer.recover_folder`.
 

@@ -24,6 +24,7 @@ from masquerade.pipeline.image_texts import PersonalKey, ProvenanceTag
 from masquerade.pipeline.outputs import REPORT, Report, read_report
 from masquerade.pipeline.photographs import choosing
 from masquerade.pipeline.photographs.batches import DOT_FOLDER
+from masquerade.pipeline.photographs.choosing import FolderOptions
 from masquerade.pipeline.release import Anonymized, Original, Row
 from masquerade.pipeline.whole_photographs import HIDDEN
 
@@ -69,14 +70,14 @@ def _salt(salt: str, sha256: bytes) -> str:
 
 
 def resume(
-    contents: Contents, photographs: Folder, method: Method, tag: ProvenanceTag, key: PersonalKey | None, large: bool,
-    whole: bool,
+    contents: Contents, photographs: Folder, method: Method, tag: ProvenanceTag, key: PersonalKey | None, whole: bool,
+    options: FolderOptions,
 ) -> list[Row]:  # fmt: skip
     """The rows of each photograph that is complete: judged, with its files there. [] without a report.
 
     The images of the other rows are removed. A photograph that was refused before a method saw it is not kept,
-    because it may have been mended since; nor is one whose name another file has now, by the ``contents``. ``large``,
-    ``whole``: these images belong to it too.
+    because it may have been mended since; nor is one whose name another file has now, by the ``contents``. To be
+    complete takes the whole photograph with ``whole``, and with the ``options`` the large images and sealed records.
     Raises MasqueradeError if the report is of another method, variant, scale, network or key, because half of the
     results would be of each, for a method that sees all faces together, and if the contents are not known.
     """
@@ -102,7 +103,9 @@ def resume(
         )
 
     def is_complete(row: Row) -> bool:
-        names = [row["output"], *([row["large"]] if large else [])] if row["status"] == OK else []
+        if options.record and row["status"] == OK and row[image_texts.RECORD] != release.YES:
+            return False
+        names = [row["output"], *([row["large"]] if options.large else [])] if row["status"] == OK else []
         if whole and not row["photograph_reason"]:
             names.append(row["photograph"])
         return all(name and _is_written(output / name) for name in names)
@@ -160,13 +163,13 @@ def find_originals(parameters: Parameters, pictures: Path, source: Path) -> dict
 
 
 def find_facts(
-    folder: Folder, tag: ProvenanceTag, key: PersonalKey, no_salt: bool, from_file: bool = True
+    folder: Folder, tag: ProvenanceTag, key: PersonalKey, no_salt: bool, from_image: bool
 ) -> Callable[[Row], Row]:  # fmt: skip
     """Finds salt and check of an anonymized image: in its PNG, or in the report beside it, if it lies in a folder.
 
-    ``no_salt``: an image without a known salt was anonymized without one. ``from_file``: the sealed record in the PNG
-    is taken, too. Raises PictureError if anything else than
-    ``tag`` or ``key`` made the image, and if its salt is lost.
+    ``no_salt``: an image without a known salt was anonymized without one. ``from_image``: the sealed record in the PNG
+    does not count. Raises PictureError if anything else than ``tag`` or ``key`` made the image, and if its salt is
+    lost.
     """
     rows = read_report(folder_of(folder.location) / REPORT) if folder.params.path else []
     by_stem = {PurePosixPath(row["output"]).stem: row for row in rows if row["output"]}
@@ -181,7 +184,7 @@ def find_facts(
         salt, check = facts.get(image_texts.SALT, ""), facts.get(image_texts.CHECK, "")
         image_texts.check_known(salt, without)
         key.verify(salt, check)
-        record = texts.get(image_texts.RECORD_KEYWORD, "") if from_file else ""
+        record = "" if from_image else texts.get(image_texts.RECORD_KEYWORD, "")
         return {image_texts.SALT: salt, image_texts.CHECK: check, image_texts.RECORD: record}
 
     return find

@@ -19,6 +19,7 @@ from masquerade.core.errors import (
     MasqueradeError,
     NoFace,
     PictureError,
+    SealError,
     SeveralFaces,
     StillRecognized,
     WrongKey,
@@ -40,6 +41,7 @@ REFUSALS: Mapping[str, type[PictureError]] = {
     inspection.RECOGNIZED: StillRecognized,
     inspection.LEFT: FaceLeft,
     r"wrong key": WrongKey,
+    r"the record in its file .*": SealError,
 }
 """Pattern of a reason in a report -> the error of a program. Any other reason is a PictureError."""
 ENDINGS = {"PNG": (".png",), "JPEG": (".jpg", ".jpeg")}
@@ -207,7 +209,9 @@ def make_result(
 def read_recovered(rows: Sequence[Row], written: Mapping[str, bytes]) -> Image.Image:
     """The recovered face of one image; ``written`` as in `make_result`. Raises the error of its refusal."""
     _check(rows[0], rows[0]["reason"], None)
-    return JudgedFile(written[rows[0]["output"]]).image
+    image = JudgedFile(written[rows[0]["output"]]).image
+    image.info["recovered_from"] = rows[0]["recovered_from"]
+    return image
 
 
 def _make_face(row: Row, written: Mapping[str, bytes]) -> AnonymizedFace:
