@@ -13,7 +13,7 @@ from masquerade.core import discovery, sealing
 from masquerade.core.errors import ParameterError, PictureError
 from masquerade.core.images import FaceArchive, Faces, to_float, to_uint8
 from masquerade.networks import deterministic, inputs
-from masquerade.pipeline import anonymization
+from masquerade.pipeline import anonymization, ladder
 
 METHODS = discovery.list_programs()
 SEED = 5
@@ -268,6 +268,12 @@ def test_recovery_gives_a_valid_picture_for_every_key(workshop, anonymized, face
         attempts["pasted"] = method.recover_onto(pictures, right, faces.images)
     for attempt, result in (attempts | method.views(faces)).items():
         check_images(result, faces, attempt)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if discovery.load("methods", name).capabilities.saves])
+def test_every_method_that_saves_climbs_the_ladder(workshop, faces, name):
+    for rung, images in ladder.climb(workshop.method(name), faces, SEED).items():
+        check_images(images, faces, rung)
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if "features" in vars(discovery.load("methods", name))])
