@@ -67,9 +67,10 @@ def main() -> None:
     write(
         "recovery",
         "# Where a recovered person is lost",
-        f"{len(faces)} validation people of `{parameters.matrix.train_on}` at scale `{options.scale}`. Each place says "
-        f"how many faces are accepted as the person at a false-accept rate of {FAR:.0%} on other validation people, "
-        "and the median distance. `anonymized`: before any recovery; `saved`: from the representation that the image was "
+        f"{len(faces)} validation people of `{parameters.matrix.train_on}` at scale `{options.scale}`. Each place "
+        "says how many faces are "
+        f"accepted as the person at a false-accept rate of {FAR:.0%} on other validation people, and the median "
+        "distance. `anonymized`: before any recovery; `saved`: from the representation that the image was "
         f"drawn of; `noised`: with {ladder.NOISE:.0%} of noise in it; `exact`: from the image before it was rounded; "
         f"`png`: from its 8 bits; `jpeg`: of quality {ladder.QUALITY}; `resized`: reduced to half and enlarged again; "
         "`wrong`: as `exact`, with a wrong key.",
