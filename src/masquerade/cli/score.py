@@ -13,7 +13,7 @@ from rich.table import Table
 
 from masquerade.cli import common
 from masquerade.cli.common import Root, Scale, read_options
-from masquerade.core import files
+from masquerade.core import files, fingerprints
 from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.params.paths import Paths
@@ -142,13 +142,13 @@ def score(given: ScoreOptions) -> None:
     file = exchange.find_images(parameters.scale, dataset, given.name)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         results = _make_results(given, near, archive, rows, Path(place, "results"))
-        count = exchange.collect(results, archive, rows, given.root / file)
+        count = exchange.collect(results, archive, rows, given.root / file, parameters.informed.held_out)
     overlay = exchange.register(given.root, parameters.scale, given.name, {
         "title": given.title or earlier.title,
         "source": given.source or earlier.source,
         "near": near,
         "recovers": given.recovered is not None,
-        "images": {dataset: exchange.hash_images(given.root / file)},
+        "images": {dataset: fingerprints.sha256(given.root / file)},
     })  # fmt: skip
     typer.echo(f"{file}: images of {count} of {len(rows)} faces. {overlay} names them.")
     try:
