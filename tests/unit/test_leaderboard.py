@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from masquerade.cli import score
 from masquerade.core import files
 from masquerade.core.discovery import IMPORTED
 from masquerade.papers import leaderboard, score_page
@@ -14,6 +15,7 @@ from masquerade.papers.leaderboard import Rank
 from masquerade.papers.measured import Measured
 from masquerade.papers.tables import Entry, Line, TableResult
 from masquerade.params.blocks import StandIns
+from masquerade.params.paths import Paths
 
 CONTEXT = Context("tiny", (0,), StandIns(datasets={}, judges={}), "0f3c", "A caution.")
 SHARED = np.random.default_rng(0).normal(0, 0.02, 2000)
@@ -166,9 +168,32 @@ def test_the_page_of_a_program_says_where_it_stands_and_what_is_missing():
     row = next(line for line in page.splitlines() if line.startswith("| Named (%)"))
     assert [cell.strip() for cell in row.strip("|").split("|")][2] == "2 of 2"
     assert "(a)" in row
-    assert "(`adapted`, chance 0.042) names the right person first for 50.0" in page
+    assert "(`adapted`, chance 0.042) identifies 50.0" in page
     assert "9 of 10 test faces have an image" in page
     assert "- Age: no face could be measured." in page
+
+
+def test_where_a_program_stands_is_readable_on_a_terminal_of_80_columns(tmp_path, monkeypatch, capsys):
+    note = "adapted: chance 0.042, recognizer b"
+    values = {f"method {number}": measured(0.02 * number, 0.3, seed=number) for number in range(20)}
+    title = "Strongest attacker (%)"
+    board = build({**values, "theirs": measured(0.5, 0.3, 30, note=note)}, column(title=title))
+    text = leaderboard.csv(board)
+    missing = build(
+        {"theirs": Measured(reason="no face could be measured")}, column(title="Age", part="", metric="age")
+    )
+    text += leaderboard.csv(missing).split("\n", 1)[1]
+    files.write_text(tmp_path / f"{Paths('tiny').leaderboard}.csv", text)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("COLUMNS", "80")
+    score._print_standing(score.ScoreOptions("theirs", root=tmp_path), "tiny")
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    [line] = [line for line in printed.splitlines() if line.strip().startswith(title)]
+    assert re.search(r"50\.0 \[.+\] +1–21 of 21 ", line)
+    assert leaderboard.RANKS in printed
+    assert "identifies 50.0" in printed
+    assert "Not measured: Age: no face could be measured." in printed
+    assert f"{tmp_path}/results/tiny/scores/theirs.md" in printed
 
 
 def test_the_extremes_are_the_nearest_and_the_farthest_faces():

@@ -1,8 +1,8 @@
 """Ranks the methods of a leaderboard in each column, and writes it as Markdown and CSV.
 
-The rank of a method is an interval, because differences have intervals: it begins after the methods that are better
-for certain, and ends before those that are worse for certain (Mogstad et al. 2024). Methods that cannot be told apart
-share a rank. Controls have none.
+The rank of a method is an interval, because differences have intervals: it begins after the methods that are
+significantly better, and ends before those that are significantly worse (Mogstad et al. 2024). Methods that do not
+differ significantly share a rank. Controls have none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,15 +18,16 @@ from masquerade.papers.measured import Measured
 from masquerade.papers.tables import Entry, Line, TableResult, find_best
 
 SECONDS = "Seconds a face"
+RANKS = "A rank a–b: at least a − 1 methods are significantly better, and at most b − 1 may be better."
 EXPLAINED = (
-    "A rank a–b says that at least a − 1 methods are better for certain and that b − 1 can be. Two methods differ for "
-    "certain if the bootstrap interval of their difference, over the same people, excludes 0; the intervals of one "
-    "method's differences together cover 95 % (Bonferroni). Methods that cannot be told apart share a rank.",
+    f"{RANKS} Two methods differ significantly if the bootstrap interval of their difference, over the same people, "
+    "excludes 0; the intervals of one method's differences together cover 95 % (Bonferroni). Methods that do not "
+    "differ significantly share a rank.",
     "In a share where higher is better, a face that a method refuses, or in which an evaluator finds no face, counts "
     "as a failure. Elsewhere it is missing, and the number of faces is shown.",
     f"{SECONDS}: the time of the whole job, which loads its networks first, over its faces; on the machine that ran "
-    "it, beside other jobs. Compare rows of one build alone. The inversion, which methods with latent codes share, is "
-    "a job of its own and not counted.",
+    "it, beside other jobs. Compare only rows of the same build. The inversion, which methods with latent codes share, "
+    "is a job of its own and not counted.",
 )
 FEWEST = 4
 """The fewest methods whose orders by two composites are compared."""
@@ -120,7 +121,7 @@ def rank(lines: Sequence[Line], column: Sequence[Entry]) -> list[Rank | None]:
               if not line.row.control and entry.measured.value is not None]  # fmt: skip
     if column[0].column.direction == "none":
         ranked = []
-    better = {number: [0, 0] for number in ranked}  # methods that are better, and worse, for certain
+    better = {number: [0, 0] for number in ranked}  # methods that are significantly better, and worse
     level = 1 - (1 - COVERED) / max(len(ranked) - 1, 1)
     for number in ranked:
         for other in ranked:
@@ -136,7 +137,7 @@ def rank(lines: Sequence[Line], column: Sequence[Entry]) -> list[Rank | None]:
 
 
 def _find_better(first: Measured, second: Measured, level: float) -> int:
-    """1 if the first number is larger for certain, -1 if the second one is, 0 if they cannot be told apart.
+    """1 if the first number is significantly larger, -1 if the second one is, 0 if they do not differ significantly.
 
     The tails beyond ``level`` hold too few draws. So the 95 % interval of the difference is widened as that of a normal
     number would be.
