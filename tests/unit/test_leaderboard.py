@@ -1,6 +1,7 @@
 """Ranks of the leaderboard against hand-worked comparisons, and the page of a program that was scored."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,10 +104,11 @@ def test_rows_stand_in_the_order_of_the_first_column_and_controls_last():
 
 
 def test_the_files_hold_ranks_numbers_and_seconds():
-    values = {"a": measured(0.2, 0.05), "theirs": measured(0.21, 0.05, 2), "original": measured(0.9, seed=3)}
-    board = build(values, column(), controls=("original",))
+    values = {"a": measured(0.2, 0.05, note="adapted: chance 0.042"), "theirs": measured(0.21, 0.05, 2)}
+    board = build(values | {"original": measured(0.9, seed=3)}, column(), controls=("original",))
     page = leaderboard.markdown(board)
-    assert re.search(r"\| a +\| +1–2 \| +0\.25 \|", page)
+    assert re.search(r"\| a +\| +1–2 \| +0\.25 \| +adapted \|", page)
+    assert "[figures/attackers/tradeoff.png](figures/attackers/tradeoff.png)" in page
     assert "A caution." in page
     records = files.parse_csv(leaderboard.csv(board))
     [own] = [record for record in records if record["method"] == "a" and record["column"] == "Named (%)"]
@@ -128,6 +130,18 @@ def test_columns_and_methods_without_a_number_are_named_and_not_shown():
     assert "Methods that were not run here: b." in page
     assert "Not measured here: Age." in page
     assert "Age ↓" not in page
+
+
+def test_a_leaderboard_of_a_dataset_that_no_method_was_run_on_has_its_reasons(root):
+    from masquerade.papers import reference, tables
+    from masquerade.papers.measured import Results
+
+    declared = reference.load(root / "reference/attackers/leaderboard.yaml")
+    board = leaderboard.build(tables.build(declared, Results([], {}, CONTEXT)), {})
+    records = files.parse_csv(leaderboard.csv(board))
+    assert {record["row"] for record in records} == {row.title for row in declared.rows}
+    assert "Methods that were not run here: Blur(19×19), " in leaderboard.markdown(board)
+    assert "The leaderboard is of `celeba_hq`" in score_page.explain_absence(records, "theirs")
 
 
 def test_seconds_are_those_of_the_first_job_and_none_of_images_of_another_program(tmp_path):
@@ -152,9 +166,12 @@ def test_a_sentence_says_whether_the_order_by_the_composite_survives_the_stronge
     ]  # fmt: skip
     table = make_table(columns[0]).model_copy(update={"columns": tuple(columns)})
     [sentence] = leaderboard.compare_composites(TableResult(table, CONTEXT, tuple(shown)))
-    assert "the order of 4 methods agrees with HiFD's own to Kendall's tau = 0.00" in sentence
-    assert "Then b comes first, not a." in sentence
+    assert "between the rankings of 4 methods by HiFD" in sentence
+    assert "is 0.00 (" in sentence
+    assert "a ranks first by HiFD, and b with the strongest attacker." in sentence
     assert leaderboard.compare_composites(TableResult(table, CONTEXT, tuple(shown[:3]))) == []
+    alike = tuple(replace(line, entries=(shown[0].entries[0], line.entries[1])) for line in shown)
+    assert leaderboard.compare_composites(TableResult(table, CONTEXT, alike)) == [], "one value has no order"
 
 
 def test_the_page_of_a_program_says_where_it_stands_and_what_is_missing():

@@ -29,6 +29,9 @@ EXPLAINED = (
     "it, beside other jobs. Compare only rows of the same build. The inversion, which methods with latent codes share, "
     "is a job of its own and not counted.",
 )
+FRONT = "figures/attackers/tradeoff.png"
+"""The Pareto front, from the folder of the leaderboard."""
+STRONGEST = "Name of the strongest attacker"
 FEWEST = 4
 """The fewest methods whose orders by two composites are compared."""
 Seconds = Mapping[tuple[str, str], float]
@@ -78,11 +81,10 @@ class Leaderboard:
 def build(result: TableResult, seconds: Seconds) -> Leaderboard:
     """The ranks of a table, and its rows in the order of their ranks and values in the first column.
 
-    Rows of which nothing was measured are left out.
+    Rows of which nothing was measured are left out, unless there is no other.
     """
-    lines = [
-        replace(line, entries=tuple(map(_count_failures, line.entries))) for line in result.lines if not line.reason
-    ]
+    run = [line for line in result.lines if not line.reason] or result.lines
+    lines = [replace(line, entries=tuple(map(_count_failures, line.entries))) for line in run]
     columns = list(zip(*(line.entries for line in lines), strict=True))
     best = [find_best([entry for entry, line in zip(column, lines, strict=True) if not line.row.control])
             for column in columns]  # fmt: skip
@@ -171,6 +173,7 @@ def markdown(board: Leaderboard) -> str:
 
     Columns in which nothing was measured are only named.
     """
+    strongest = [_name_strongest(line) for line in board.result.lines]
     board, unmeasured = _drop_unmeasured(board)
     result, table = board.result, board.result.table
     groups = layout.groups(table.columns)
@@ -184,7 +187,8 @@ def markdown(board: Leaderboard) -> str:
         f"*{table.source}*",
         "\n".join(f"> {line}" for line in layout.preamble(result)),
         "## Ranks",
-        documents.markdown_grid(*_list_ranks(board), left=1),
+        documents.markdown_grid(*_list_ranks(board, strongest), left=1),
+        f"The Pareto front of protection and utility, after `snakemake all`: [{FRONT}]({FRONT}).",
     ]
     for group, places in groups:
         parts += [f"## {group}", documents.markdown_grid(*documents.cells(select_columns(result, places)), left=1)]
@@ -219,19 +223,32 @@ def _drop_unmeasured(board: Leaderboard) -> tuple[Leaderboard, list[str]]:
     return replace(board, result=select_columns(result, places), ranks=ranks), titles
 
 
-def _list_ranks(board: Leaderboard) -> documents.Grid:
+def _name_strongest(line: Line) -> str:
+    """The name of the strongest attacker of a method; a dash without one."""
+    for entry in line.entries:
+        if (entry.column.metric, entry.column.part) == ("attack_rank1_rate", "strongest") and entry.measured.note:
+            return entry.measured.note.partition(":")[0]
+    return layout.NONE
+
+
+def _list_ranks(board: Leaderboard, strongest: Sequence[str]) -> documents.Grid:
+    """``strongest``: the name of the strongest attacker of each line."""
     result = board.result
-    head = ["Method", *(layout.title(result, column) for column in result.table.columns), SECONDS]
+    head = ["Method", *(layout.title(result, column) for column in result.table.columns), SECONDS, STRONGEST]
     body = []
-    for line, ranks in zip(result.lines, board.ranks, strict=True):
+    for line, ranks, name in zip(result.lines, board.ranks, strongest, strict=True):
         seconds = board.seconds.get((line.row.method, line.row.variant))
         places = [str(given) if given else layout.NONE for given in ranks]
-        body.append([layout.label(result, line.row), *places, layout.NONE if seconds is None else f"{seconds:.2g}"])
+        shown = layout.NONE if seconds is None else f"{seconds:.2g}"
+        body.append([layout.label(result, line.row), *places, shown, name])
     return head, body
 
 
 def compare_composites(result: TableResult) -> list[str]:
-    """Whether the order by HiFD survives the strongest attacker, as one sentence; none if too few have both numbers."""
+    """Whether the ranking by HiFD survives the strongest attacker, as one sentence.
+
+    None if too few methods have both numbers, or if all have the same one.
+    """
     from scipy.stats import kendalltau
 
     places = {column.part: place for place, column in enumerate(result.table.columns) if column.metric == "hifd"}
@@ -243,16 +260,17 @@ def compare_composites(result: TableResult) -> list[str]:
         if plain is not None and attacked is not None and not line.row.control:
             pairs[line.row.method, line.row.variant] = plain, attacked
             titles[line.row.method, line.row.variant] = line.row.title
-    if len(pairs) < FEWEST:
+    if len(pairs) < FEWEST or any(len(set(values)) == 1 for values in zip(*pairs.values(), strict=True)):
         return []
     plain, attacked = zip(*pairs.values(), strict=True)
     tau = float(kendalltau(plain, attacked).statistic)
     first, then = (max(pairs, key=lambda row: pairs[row][which]) for which in (0, 1))
-    other = "" if first == then else f", not {titles[first]}"
+    top = f"{titles[first]} ranks first by HiFD, and {titles[then]} with the strongest attacker"
+    if first == then:
+        top = f"{titles[first]} ranks first in both"
     return [
-        f"With the strongest attacker in place of HiFD's recognizers, the order of {len(pairs)} methods agrees with "
-        f"HiFD's own to Kendall's tau = {tau:.2f} (1: the same order, 0: unrelated, −1: the reverse). Then "
-        f"{titles[then]} comes first{other}."
+        f"Kendall's tau between the rankings of {len(pairs)} methods by HiFD, and by HiFD with the strongest attacker "
+        f"as its privacy term, is {tau:.2f} (1: the same ranking, 0: unrelated, −1: reversed). {top}."
     ]
 
 
