@@ -513,7 +513,7 @@ def test_tables_take_the_programs_that_they_can_measure(root, item, taken, taken
 
 
 def test_the_page_of_images_that_the_leaderboard_does_not_have_says_so():
-    rows = [{"method": "falco", "variant": "m_0", "dataset": "synthetic_hq", "column": "KID", "measured": "0.5"}]
+    rows = [{"method": "falco", "variant": "m_0", "dataset": "synthetic_hq", "column": "Pose", "measured": "0.5"}]
     context = Context("tiny", (0,), STAND_INS, "a commit")
     page = score_page.write(rows, "theirs", {"title": "Theirs", "source": "They 2020"}, (0, 4), context)
     assert "The leaderboard is of `synthetic_hq`, and no images of this dataset were scored." in page
@@ -522,7 +522,7 @@ def test_the_page_of_images_that_the_leaderboard_does_not_have_says_so():
 
 
 def test_numbers_of_a_column_of_percent_are_percent():
-    for column, shown in (("Naive attacker (%)", "22.5"), ("KID", "0.225")):
+    for column, shown in (("Naive attacker (%)", "22.5"), ("Perceptual distance", "0.225")):
         record = {"column": column, "measured": "0.225", "low": "", "rank_first": ""}
         assert score_page.format_number(record) == shown
 
