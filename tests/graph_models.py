@@ -44,8 +44,13 @@ def write_model(nodes: Sequence[Node], tensors: Mapping[str, np.ndarray], half: 
     return json.dumps(tree).encode(), content
 
 
-def write_reader(output: str, channels: int, numbers: int, softmax: bool = False, seed: int = 0) -> tuple[bytes, bytes]:
-    """A model that computes ``numbers`` from the mean color of an image: (N, H, W, channels) -> (N, numbers)."""
+def write_reader(
+    output: str, channels: int, numbers: int, softmax: bool = False, seed: int = 0, always_one: Sequence[str] = ()
+) -> tuple[bytes, bytes]:
+    """A model that computes ``numbers`` from the mean color of an image: (N, H, W, channels) -> (N, numbers).
+
+    ``always_one``: further outputs, (N, 1), which are 1 for every image.
+    """
     draw = np.random.default_rng(seed)
     tensors = {
         "axes": np.array([1, 2]),
@@ -58,6 +63,9 @@ def write_reader(output: str, channels: int, numbers: int, softmax: bool = False
         ("product", "_FusedMatMul", ["mean", "weights", "bias"], {"fused_ops": ["BiasAdd"]}),
         (output, "Softmax" if softmax else "Identity", ["product"], {}),
     ]
+    if always_one:
+        tensors |= {"zeros": np.zeros((channels, 1)), "one": np.ones(1)}
+        nodes += [(name, "_FusedMatMul", ["mean", "zeros", "one"], {"fused_ops": ["BiasAdd"]}) for name in always_one]
     return write_model(nodes, tensors)
 
 
@@ -77,7 +85,7 @@ def write_official(role: str, path: Path) -> None:
     models = {
         "human": {
             "emotion": write_reader("Identity", 1, 7, softmax=True),
-            "facemesh": write_reader("Identity_2", 3, 1404),
+            "facemesh": write_reader("Identity_2", 3, 1404, always_one=["Identity_1"]),
             "iris": write_reader("Identity", 3, 228),
         },
         "human_models": {"gear": write_reader("Identity_2", 3, 5, softmax=True)},

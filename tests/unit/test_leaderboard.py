@@ -1,10 +1,12 @@
 """Ranks of the leaderboard against hand-worked comparisons, and the page of a program that was scored."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from masquerade.cli import score
 from masquerade.core import files
 from masquerade.core.discovery import IMPORTED
 from masquerade.papers import leaderboard, score_page
@@ -14,6 +16,7 @@ from masquerade.papers.leaderboard import Rank
 from masquerade.papers.measured import Measured
 from masquerade.papers.tables import Entry, Line, TableResult
 from masquerade.params.blocks import StandIns
+from masquerade.params.paths import Paths
 
 CONTEXT = Context("tiny", (0,), StandIns(datasets={}, judges={}), "0f3c", "A caution.")
 SHARED = np.random.default_rng(0).normal(0, 0.02, 2000)
@@ -101,10 +104,11 @@ def test_rows_stand_in_the_order_of_the_first_column_and_controls_last():
 
 
 def test_the_files_hold_ranks_numbers_and_seconds():
-    values = {"a": measured(0.2, 0.05), "theirs": measured(0.21, 0.05, 2), "original": measured(0.9, seed=3)}
-    board = build(values, column(), controls=("original",))
+    values = {"a": measured(0.2, 0.05, note="adapted: chance 0.042"), "theirs": measured(0.21, 0.05, 2)}
+    board = build(values | {"original": measured(0.9, seed=3)}, column(), controls=("original",))
     page = leaderboard.markdown(board)
-    assert re.search(r"\| a +\| +1–2 \| +0\.25 \|", page)
+    assert re.search(r"\| a +\| +1–2 \| +0\.25 \| +adapted \|", page)
+    assert "[figures/attackers/tradeoff.png](figures/attackers/tradeoff.png)" in page
     assert "A caution." in page
     records = files.parse_csv(leaderboard.csv(board))
     [own] = [record for record in records if record["method"] == "a" and record["column"] == "Named (%)"]
@@ -126,6 +130,18 @@ def test_columns_and_methods_without_a_number_are_named_and_not_shown():
     assert "Methods that were not run here: b." in page
     assert "Not measured here: Age." in page
     assert "Age ↓" not in page
+
+
+def test_a_leaderboard_of_a_dataset_that_no_method_was_run_on_has_its_reasons(root):
+    from masquerade.papers import reference, tables
+    from masquerade.papers.measured import Results
+
+    declared = reference.load(root / "reference/attackers/leaderboard.yaml")
+    board = leaderboard.build(tables.build(declared, Results([], {}, CONTEXT)), {})
+    records = files.parse_csv(leaderboard.csv(board))
+    assert {record["row"] for record in records} == {row.title for row in declared.rows}
+    assert "Methods that were not run here: Blur(19×19), " in leaderboard.markdown(board)
+    assert "The leaderboard is of `celeba_hq`" in score_page.explain_absence(records, "theirs")
 
 
 def test_seconds_are_those_of_the_first_job_and_none_of_images_of_another_program(tmp_path):
@@ -150,9 +166,12 @@ def test_a_sentence_says_whether_the_order_by_the_composite_survives_the_stronge
     ]  # fmt: skip
     table = make_table(columns[0]).model_copy(update={"columns": tuple(columns)})
     [sentence] = leaderboard.compare_composites(TableResult(table, CONTEXT, tuple(shown)))
-    assert "the order of 4 methods agrees with HiFD's own to Kendall's tau = 0.00" in sentence
-    assert "Then b comes first, not a." in sentence
+    assert "between the rankings of 4 methods by HiFD" in sentence
+    assert "is 0.00 (" in sentence
+    assert "a ranks first by HiFD, and b with the strongest attacker." in sentence
     assert leaderboard.compare_composites(TableResult(table, CONTEXT, tuple(shown[:3]))) == []
+    alike = tuple(replace(line, entries=(shown[0].entries[0], line.entries[1])) for line in shown)
+    assert leaderboard.compare_composites(TableResult(table, CONTEXT, alike)) == [], "one value has no order"
 
 
 def test_the_page_of_a_program_says_where_it_stands_and_what_is_missing():
@@ -166,9 +185,32 @@ def test_the_page_of_a_program_says_where_it_stands_and_what_is_missing():
     row = next(line for line in page.splitlines() if line.startswith("| Named (%)"))
     assert [cell.strip() for cell in row.strip("|").split("|")][2] == "2 of 2"
     assert "(a)" in row
-    assert "(`adapted`, chance 0.042) names the right person first for 50.0" in page
+    assert "(`adapted`, chance 0.042) identifies 50.0" in page
     assert "9 of 10 test faces have an image" in page
     assert "- Age: no face could be measured." in page
+
+
+def test_where_a_program_stands_is_readable_on_a_terminal_of_80_columns(tmp_path, monkeypatch, capsys):
+    note = "adapted: chance 0.042, recognizer b"
+    values = {f"method {number}": measured(0.02 * number, 0.3, seed=number) for number in range(20)}
+    title = "Strongest attacker (%)"
+    board = build({**values, "theirs": measured(0.5, 0.3, 30, note=note)}, column(title=title))
+    text = leaderboard.csv(board)
+    missing = build(
+        {"theirs": Measured(reason="no face could be measured")}, column(title="Age", part="", metric="age")
+    )
+    text += leaderboard.csv(missing).split("\n", 1)[1]
+    files.write_text(tmp_path / f"{Paths('tiny').leaderboard}.csv", text)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("COLUMNS", "80")
+    score._print_standing(score.ScoreOptions("theirs", root=tmp_path), "tiny")
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    [line] = [line for line in printed.splitlines() if line.strip().startswith(title)]
+    assert re.search(r"50\.0 \[.+\] +1–21 of 21 ", line)
+    assert leaderboard.RANKS in printed
+    assert "identifies 50.0" in printed
+    assert "Not measured: Age: no face could be measured." in printed
+    assert f"{tmp_path}/results/tiny/scores/theirs.md" in printed
 
 
 def test_the_extremes_are_the_nearest_and_the_farthest_faces():

@@ -234,7 +234,7 @@ def rendered(files, built):
     csv, claimed, further = Path("table1.csv"), Path("claims.csv"), Path("backbones.md")
     csv.write_text(built.csv())
     claimed.write_text("")
-    further.write_text("# Backbones\n\n| A |\n| - |\n| <script>alert(1)</script> |\n")
+    further.write_text("# Backbones\n\n| A |\n| - |\n| <script>alert(1)</script> |\n\n[a file](x.png)\n")
 
     def render(context=CONTEXT, private=(), claimed_here=(CLAIM,)):
         run = results(context=context)
@@ -259,6 +259,7 @@ class TestPage:
         assert elements.sources
         assert all(source.startswith("data:image/webp;base64,") for source in elements.sources)
         assert all(link.startswith("#") for link in elements.links)
+        assert "a file" in read_words(text)
         assert not {"link", "iframe", "object", "base"} & set(elements.tags)
         assert not re.search(r"@import|url\(|fetch\(|https?://", text)
         assert "default-src 'none'" in text

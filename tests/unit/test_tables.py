@@ -119,7 +119,7 @@ class TestTables:
     @pytest.mark.parametrize(
         ("psr", "reason"),
         [
-            ({"mtcnn": number(1.0)}, "psr has no value by dlib_face for this method"),
+            ({"mtcnn": number(1.0)}, "psr has no value by dlib_face here"),
             ({}, "psr was not measured here"),
             (None, "psr was not computed at this scale"),
             ({"dlib_face": number(float("inf"), note="identical images")}, "identical images"),

@@ -320,7 +320,7 @@ class TestMissingNumbers:
             ([cell("a", 1.0), cell("b", number(float("nan"), 0))], {}, "`falco/b`: not a number"),
             ([cell("a", 1.0), cell("b", 0, metrics={})], {}, "protection_success_rate was not computed"),
             ([cell("a", 1.0), cell("b", 0, metrics={"protection_success_rate": {"haar": number(0)}})], {},
-             "has no value by dlib_face for this method"),
+             "has no value by dlib_face here"),
         ],
     )  # fmt: skip
     def test_a_claim_without_its_numbers_is_undecided(self, tmp_path, cells, skipped, reason):

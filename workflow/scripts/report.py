@@ -15,7 +15,7 @@ def work(_) -> None:
     import json
 
     from masquerade.core import files
-    from masquerade.papers import claims, leaderboard, reference, tables, verdicts
+    from masquerade.papers import claims, reference, tables, verdicts
     from masquerade.papers.context import Context, skip_reasons
     from masquerade.papers.declarations import Table
     from masquerade.papers.measured import Results
@@ -35,10 +35,10 @@ def work(_) -> None:
     papers = []
     for name in arguments.params["papers"]:
         own = [(item, path) for item, path in items if item.paper == name]
-        shown = [(tables.build(item, results), path) for item, path in own if isinstance(item, Table)]
         shown = [
-            (leaderboard.build(result, {}).result if result.table.kind == "leaderboard" else result, path)
-            for result, path in shown
+            (tables.build(item, results), path)
+            for item, path in own
+            if isinstance(item, Table) and item.kind != "leaderboard"  # its page is shown whole, with the ranks
         ]
         figures = [(item, path) for item, path in own if not isinstance(item, Table)]
         papers.append(page.arrange_paper(name, shown, figures, judged))

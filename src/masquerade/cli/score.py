@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.box import SIMPLE_HEAD
+from rich.table import Column, Table
 
 from masquerade.cli import common
 from masquerade.cli.common import Root, Scale, read_options
-from masquerade.core import files
-from masquerade.core.discovery import IMPORTED
+from masquerade.core import files, fingerprints
 from masquerade.core.errors import MasqueradeError, ParameterError
 from masquerade.params.paths import Paths
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from masquerade.core.images import FaceArchive
+    from masquerade.papers.score_page import Standing
     from masquerade.params.blocks import ImportedImages
     from masquerade.params.parameters import Parameters
     from masquerade.pipeline.exchange import Results
@@ -142,13 +145,13 @@ def score(given: ScoreOptions) -> None:
     file = exchange.find_images(parameters.scale, dataset, given.name)
     with tempfile.TemporaryDirectory(prefix="masquerade-") as place:
         results = _make_results(given, near, archive, rows, Path(place, "results"))
-        count = exchange.collect(results, archive, rows, given.root / file)
+        count = exchange.collect(results, archive, rows, given.root / file, parameters.informed.held_out)
     overlay = exchange.register(given.root, parameters.scale, given.name, {
         "title": given.title or earlier.title,
         "source": given.source or earlier.source,
         "near": near,
         "recovers": given.recovered is not None,
-        "images": {dataset: exchange.hash_images(given.root / file)},
+        "images": {dataset: fingerprints.sha256(given.root / file)},
     })  # fmt: skip
     typer.echo(f"{file}: images of {count} of {len(rows)} faces. {overlay} names them.")
     try:
@@ -225,37 +228,33 @@ def _select_scale(root: Path, scale: str) -> list[str]:
 
 
 def _print_standing(given: ScoreOptions, scale: str) -> None:
-    """Print the ranks of all methods, and where the page of this one is."""
-    from masquerade.papers import score_page
+    """Print where the program stands in each column, what attackers identify, what is missing, and the pages."""
+    from masquerade.papers import leaderboard, score_page
 
     folder = Paths(scale)
     records = files.parse_csv((given.root / f"{folder.leaderboard}.csv").read_text(encoding="utf-8"))
-    shown = (record["column"] for record in records if record["direction"] and record["measured"])
-    titles = list(dict.fromkeys(shown))
-    table = Table("method", *titles, title=f"Ranks at scale {scale}")
-    for method in dict.fromkeys((record["method"], record["variant"], record["row"]) for record in records):
-        own = {record["column"]: record for record in records if (record["method"], record["variant"]) == method[:2]}
-        cells = [_show_rank(own[title]) for title in titles]
-        common.add_row(table, method[2], *cells, style="bold" if method[:2] == (IMPORTED, given.name) else "")
-    common.print_table(table)
-    if absence := score_page.explain_absence(records, given.name):
-        typer.echo(absence)
-    typer.echo(
-        f"A rank a–b: at least a − 1 methods are better for certain. {given.root / folder.score}.md".format(
-            variant=given.name
-        )
-        + " shows the numbers, the attackers, and the faces with the smallest and the largest distance."
-    )
+    lines = [score_page.explain_absence(records, given.name)]
+    if standings := score_page.find_standings(records, given.name):
+        common.print_table(_list_standings(standings, f"{given.name} at scale {scale}"))
+        lines = [leaderboard.RANKS, score_page.describe_attackers(records, given.name)]
+    lines += [f"Not measured: {line}" for line in score_page.explain_missing(records, given.name)]
+    lines += [
+        f"{given.root / folder.score}.md has the faces that it protects worst.".format(variant=given.name),
+        f"{given.root / folder.leaderboard}.md has all methods.",
+    ]
+    typer.echo("\n".join(filter(None, lines)))
 
 
-def _show_rank(record: dict[str, str]) -> str:
-    """The rank; the value in brackets where a control has none."""
+def _list_standings(standings: "Sequence[Standing]", title: str) -> Table:
+    """One line for each column of the leaderboard. On a narrow terminal only the names of methods are broken."""
     from masquerade.papers import score_page
 
-    if not record["rank_first"]:
-        return f"({score_page.format_value(record)})" if record["measured"] else "–"
-    first, last = record["rank_first"], record["rank_last"]
-    return first if first == last else f"{first}–{last}"
+    whole = [Column(name, no_wrap=True) for name in ("column", "value", "rank")]
+    table = Table(*whole, "best method", title=title, box=SIMPLE_HEAD, collapse_padding=True)
+    for standing in standings:
+        value = score_page.format_number(standing.own)
+        common.add_row(table, standing.own["column"], value, standing.rank, standing.best["row"])
+    return table
 
 
 def _open_faces(parameters: "Parameters", root: Path, dataset: str) -> "FaceArchive":

@@ -18,6 +18,8 @@ EXPRESSIONS = ("angry", "disgusted", "afraid", "happy", "sad", "surprised", "neu
 ETHNICITIES = ("white", "black", "asian", "indian", "other")
 """As the authors of the network name what it tells apart: an appearance, and nobody's origin."""
 MESH_SIDE, EYE_SIDE = 192, 64
+FOUND = 0.5
+"""The least score of the mesh network with which an image counts as one of a face."""
 POINTS = 468
 TOP, CHIN, LEFT, RIGHT = 10, 152, 33, 263
 """Points of the mesh: upper and lower end of the face, and the outer corners of the eyes as the image shows them."""
@@ -101,6 +103,8 @@ class FaceMesh(PackagedJudge):
 
     The pose is that of the axes through the eyes and from the upper end of the face to the chin. The gaze is the angle
     by which an eyeball must turn so that its iris stands where the eye network finds it.
+    The mesh network fits its points to any image, also to noise. All three are NaN where its own score, the probability
+    that the image shows a face, is below `FOUND`.
     Preprocessing: RGB in [0, 1]; the whole aligned image at 192 x 192, and each eye at 64 x 64, where the right eye of
     the image is mirrored.
     """
@@ -112,7 +116,7 @@ class FaceMesh(PackagedJudge):
         "npm package @vladmandic/human 3.3.6"
     )
     assets = ("human",)
-    models = {"facemesh": ["Identity_2"], "iris": ["Identity"]}
+    models = {"facemesh": ["Identity_1", "Identity_2"], "iris": ["Identity"]}
     quantities = {"mesh": (2 * POINTS,), "pose": (3,), "gaze": (2,)}
 
     def _measure(self, images: np.ndarray) -> dict[str, np.ndarray]:
@@ -121,10 +125,13 @@ class FaceMesh(PackagedJudge):
         pixels = np.stack(to_pixels(images, WHOLE))
         whole = cut(images, (0, 0, WHOLE, WHOLE), MESH_SIDE).astype(np.float32) / 255
         signal = torch.from_numpy(whole).to(next(self._networks["facemesh"].buffers()).device)
-        mesh = self._networks["facemesh"](signal)[0].reshape(-1, POINTS, 3).cpu().numpy() * (WHOLE / MESH_SIDE)
+        scores, points = (output.cpu().numpy() for output in self._networks["facemesh"](signal))
+        mesh = points.reshape(-1, POINTS, 3) * (WHOLE / MESH_SIDE)
         gaze = np.mean([self._find_gaze(pixels, mesh, side) for side in (0, 1)], axis=0)
-        points = mesh[..., :2] * (images.shape[-1] / WHOLE)
-        return {"mesh": points.reshape(len(images), -1), "pose": compute_pose(mesh), "gaze": gaze}
+        flat = (mesh[..., :2] * (images.shape[-1] / WHOLE)).reshape(len(images), -1)
+        found = scores.reshape(-1, 1) >= FOUND
+        measured = {"mesh": flat, "pose": compute_pose(mesh), "gaze": gaze}
+        return {name: np.where(found, values, np.nan) for name, values in measured.items()}
 
     def _find_gaze(self, pixels: np.ndarray, mesh: np.ndarray, side: int) -> np.ndarray:
         """Where the left (0) or the right (1) eye of the image looks, (N, 2) in degrees."""

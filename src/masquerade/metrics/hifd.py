@@ -16,16 +16,17 @@ NEEDED = ("age", "male", "ethnicity", "expression", "mesh", "gaze", "perceptual"
 EYES = ((33, 133), (362, 263))
 """The corners of both eyes among the points of the mesh: their middles are as far apart as the eyes."""
 COMPONENTS = ("P", "Q", "U1", "U2")
-PROFILES = ("balanced", "privacy_first")
-"""The names of the weights in the package: equal ones, and half of them on privacy."""
+PROFILE = "balanced"
+"""The name of equal weights in the package."""
 
 
 class Hifd(Metric):
     """Weighted harmonic mean of P, Q, U1 and U2, in [0, 1]; higher is better.
 
-    P: mean over the recognizers of (1 - cosine) / 2. Q: 1 - LPIPS. U1: mean agreement of age, gender, apparent
-    ethnicity, expression and landmarks. U2: agreement of the gaze. Parts: ``balanced`` and ``privacy_first``, the
-    authors' weights; and both with ``.attacked``, where P is 1 minus the rank-1 rate of the strongest attacker.
+    P: mean over the recognizers of (1 - cosine) / 2. Q: 1 - the perceptual distance, which is LPIPS where that is
+    measured. U1: mean agreement of age, gender, apparent ethnicity, expression and landmarks. U2: agreement of the
+    gaze. Parts: ``balanced``, with the authors' equal weights; and ``balanced.attacked``, where P is 1 minus the rank-1
+    rate of the strongest attacker.
 
     The functions are those of the package but for Q, from which NIQE is left out (ours): no package here has it. Heart
     rate and micro expressions need videos; the package drops the weights of components that are missing.
@@ -36,7 +37,7 @@ class Hifd(Metric):
     >>> kept |= {"d.mesh": [range(936)], "e.perceptual": [0.2]}
     >>> before, after = {"a.age": [30], "net.embedding": [[1, 0]]}, {"a.age": [40], "net.embedding": [[0, 1]]}
     >>> values(Hifd, evidence(kept | before, kept | after))  # P 0.5, Q 0.8, U1 0.98, U2 1
-    {'balanced': 0.759, 'privacy_first': 0.6211}
+    {'balanced': 0.759}
     """
 
     name = "hifd"
@@ -55,26 +56,26 @@ class Hifd(Metric):
         measured = np.isfinite(np.stack(list(agreements.values()))).all(axis=0)
         over, of = int(np.sum(measured)), len(evidence.derived)
         if not over:
-            return {part: Value(math.nan, 0, of, note="no face could be measured") for part in PROFILES}
+            return {PROFILE: Value(math.nan, 0, of, note="no face could be measured")}
         masked = {name: np.where(measured, values, np.nan) for name, values in agreements.items()}
         means = {name: float(np.nanmean(values)) for name, values in masked.items()}
         draws = {name: compute_weighted_means(values, evidence.weights) for name, values in masked.items()}
-        values = {part: _compose(part, means, draws, over, of) for part in PROFILES}
+        values = {PROFILE: _compose(means, draws, over, of)}
         attacks = measure_attackers(evidence, count_first(1), lambda attack: describe_chance(attack, 1))
         strongest = attacks.get("strongest")
         if strongest is not None and strongest.over:
             rate = strongest.draws if strongest.draws is not None else np.full(evidence.draws, strongest.value)
             attacked = means | {"P": 1 - strongest.value}, draws | {"P": 1 - rate}
-            values |= {f"{part}.attacked": _compose(part, *attacked, over, of) for part in PROFILES}
+            values[f"{PROFILE}.attacked"] = _compose(*attacked, over, of)
         return values
 
 
-def _compose(part: str, means: Mapping[str, float], draws: Mapping[str, np.ndarray], over: int, of: int) -> Value:
+def _compose(means: Mapping[str, float], draws: Mapping[str, np.ndarray], over: int, of: int) -> Value:
     """The composite of the means, and in each bootstrap sample."""
     import hifd
 
     def compose(privacy: float, quality: float, first: float, second: float) -> float:
-        return hifd.composite(privacy, quality, first, second, None, hifd.DEFAULT_PROFILES[part])
+        return hifd.composite(privacy, quality, first, second, None, hifd.DEFAULT_PROFILES[PROFILE])
 
     drawn = [compose(*sample) for sample in zip(*(draws[name] for name in COMPONENTS), strict=True)]
     note = ", ".join(f"{name} {means[name]:.2f}" for name in COMPONENTS)

@@ -1,8 +1,8 @@
 """Ranks the methods of a leaderboard in each column, and writes it as Markdown and CSV.
 
-The rank of a method is an interval, because differences have intervals: it begins after the methods that are better
-for certain, and ends before those that are worse for certain (Mogstad et al. 2024). Methods that cannot be told apart
-share a rank. Controls have none.
+The rank of a method is an interval, because differences have intervals: it begins after the methods that are
+significantly better, and ends before those that are significantly worse (Mogstad et al. 2024). Methods that do not
+differ significantly share a rank. Controls have none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,16 +18,20 @@ from masquerade.papers.measured import Measured
 from masquerade.papers.tables import Entry, Line, TableResult, find_best
 
 SECONDS = "Seconds a face"
+RANKS = "A rank a–b: at least a − 1 methods are significantly better, and at most b − 1 may be better."
 EXPLAINED = (
-    "A rank a–b says that at least a − 1 methods are better for certain and that b − 1 can be. Two methods differ for "
-    "certain if the bootstrap interval of their difference, over the same people, excludes 0; the intervals of one "
-    "method's differences together cover 95 % (Bonferroni). Methods that cannot be told apart share a rank.",
+    f"{RANKS} Two methods differ significantly if the bootstrap interval of their difference, over the same people, "
+    "excludes 0; the intervals of one method's differences together cover 95 % (Bonferroni). Methods that do not "
+    "differ significantly share a rank.",
     "In a share where higher is better, a face that a method refuses, or in which an evaluator finds no face, counts "
     "as a failure. Elsewhere it is missing, and the number of faces is shown.",
     f"{SECONDS}: the time of the whole job, which loads its networks first, over its faces; on the machine that ran "
-    "it, beside other jobs. Compare rows of one build alone. The inversion, which methods with latent codes share, is "
-    "a job of its own and not counted.",
+    "it, beside other jobs. Compare only rows of the same build. The inversion, which methods with latent codes share, "
+    "is a job of its own and not counted.",
 )
+FRONT = "figures/attackers/tradeoff.png"
+"""The Pareto front, from the folder of the leaderboard."""
+STRONGEST = "Name of the strongest attacker"
 FEWEST = 4
 """The fewest methods whose orders by two composites are compared."""
 Seconds = Mapping[tuple[str, str], float]
@@ -77,11 +81,10 @@ class Leaderboard:
 def build(result: TableResult, seconds: Seconds) -> Leaderboard:
     """The ranks of a table, and its rows in the order of their ranks and values in the first column.
 
-    Rows of which nothing was measured are left out.
+    Rows of which nothing was measured are left out, unless there is no other.
     """
-    lines = [
-        replace(line, entries=tuple(map(_count_failures, line.entries))) for line in result.lines if not line.reason
-    ]
+    run = [line for line in result.lines if not line.reason] or result.lines
+    lines = [replace(line, entries=tuple(map(_count_failures, line.entries))) for line in run]
     columns = list(zip(*(line.entries for line in lines), strict=True))
     best = [find_best([entry for entry, line in zip(column, lines, strict=True) if not line.row.control])
             for column in columns]  # fmt: skip
@@ -120,7 +123,7 @@ def rank(lines: Sequence[Line], column: Sequence[Entry]) -> list[Rank | None]:
               if not line.row.control and entry.measured.value is not None]  # fmt: skip
     if column[0].column.direction == "none":
         ranked = []
-    better = {number: [0, 0] for number in ranked}  # methods that are better, and worse, for certain
+    better = {number: [0, 0] for number in ranked}  # methods that are significantly better, and worse
     level = 1 - (1 - COVERED) / max(len(ranked) - 1, 1)
     for number in ranked:
         for other in ranked:
@@ -136,7 +139,7 @@ def rank(lines: Sequence[Line], column: Sequence[Entry]) -> list[Rank | None]:
 
 
 def _find_better(first: Measured, second: Measured, level: float) -> int:
-    """1 if the first number is larger for certain, -1 if the second one is, 0 if they cannot be told apart.
+    """1 if the first number is significantly larger, -1 if the second one is, 0 if they do not differ significantly.
 
     The tails beyond ``level`` hold too few draws. So the 95 % interval of the difference is widened as that of a normal
     number would be.
@@ -170,6 +173,7 @@ def markdown(board: Leaderboard) -> str:
 
     Columns in which nothing was measured are only named.
     """
+    strongest = [_name_strongest(line) for line in board.result.lines]
     board, unmeasured = _drop_unmeasured(board)
     result, table = board.result, board.result.table
     groups = layout.groups(table.columns)
@@ -183,7 +187,8 @@ def markdown(board: Leaderboard) -> str:
         f"*{table.source}*",
         "\n".join(f"> {line}" for line in layout.preamble(result)),
         "## Ranks",
-        documents.markdown_grid(*_list_ranks(board), left=1),
+        documents.markdown_grid(*_list_ranks(board, strongest), left=1),
+        f"The Pareto front of protection and utility, after `snakemake all`: [{FRONT}]({FRONT}).",
     ]
     for group, places in groups:
         parts += [f"## {group}", documents.markdown_grid(*documents.cells(select_columns(result, places)), left=1)]
@@ -218,19 +223,32 @@ def _drop_unmeasured(board: Leaderboard) -> tuple[Leaderboard, list[str]]:
     return replace(board, result=select_columns(result, places), ranks=ranks), titles
 
 
-def _list_ranks(board: Leaderboard) -> documents.Grid:
+def _name_strongest(line: Line) -> str:
+    """The name of the strongest attacker of a method; a dash without one."""
+    for entry in line.entries:
+        if (entry.column.metric, entry.column.part) == ("attack_rank1_rate", "strongest") and entry.measured.note:
+            return entry.measured.note.partition(":")[0]
+    return layout.NONE
+
+
+def _list_ranks(board: Leaderboard, strongest: Sequence[str]) -> documents.Grid:
+    """``strongest``: the name of the strongest attacker of each line."""
     result = board.result
-    head = ["Method", *(layout.title(result, column) for column in result.table.columns), SECONDS]
+    head = ["Method", *(layout.title(result, column) for column in result.table.columns), SECONDS, STRONGEST]
     body = []
-    for line, ranks in zip(result.lines, board.ranks, strict=True):
+    for line, ranks, name in zip(result.lines, board.ranks, strongest, strict=True):
         seconds = board.seconds.get((line.row.method, line.row.variant))
         places = [str(given) if given else layout.NONE for given in ranks]
-        body.append([layout.label(result, line.row), *places, layout.NONE if seconds is None else f"{seconds:.2g}"])
+        shown = layout.NONE if seconds is None else f"{seconds:.2g}"
+        body.append([layout.label(result, line.row), *places, shown, name])
     return head, body
 
 
 def compare_composites(result: TableResult) -> list[str]:
-    """Whether the order by HiFD survives the strongest attacker, as one sentence; none if too few have both numbers."""
+    """Whether the ranking by HiFD survives the strongest attacker, as one sentence.
+
+    None if too few methods have both numbers, or if all have the same one.
+    """
     from scipy.stats import kendalltau
 
     places = {column.part: place for place, column in enumerate(result.table.columns) if column.metric == "hifd"}
@@ -242,16 +260,17 @@ def compare_composites(result: TableResult) -> list[str]:
         if plain is not None and attacked is not None and not line.row.control:
             pairs[line.row.method, line.row.variant] = plain, attacked
             titles[line.row.method, line.row.variant] = line.row.title
-    if len(pairs) < FEWEST:
+    if len(pairs) < FEWEST or any(len(set(values)) == 1 for values in zip(*pairs.values(), strict=True)):
         return []
     plain, attacked = zip(*pairs.values(), strict=True)
     tau = float(kendalltau(plain, attacked).statistic)
     first, then = (max(pairs, key=lambda row: pairs[row][which]) for which in (0, 1))
-    other = "" if first == then else f", not {titles[first]}"
+    top = f"{titles[first]} ranks first by HiFD, and {titles[then]} with the strongest attacker"
+    if first == then:
+        top = f"{titles[first]} ranks first in both"
     return [
-        f"With the strongest attacker in place of HiFD's recognizers, the order of {len(pairs)} methods agrees with "
-        f"HiFD's own to Kendall's tau = {tau:.2f} (1: the same order, 0: unrelated, −1: the reverse). Then "
-        f"{titles[then]} comes first{other}."
+        f"Kendall's tau between the rankings of {len(pairs)} methods by HiFD, and by HiFD with the strongest attacker "
+        f"as its privacy term, is {tau:.2f} (1: the same ranking, 0: unrelated, −1: reversed). {top}."
     ]
 
 

@@ -202,7 +202,7 @@ def _value(metrics: Mapping[str, Any] | str, metric: str, name: str) -> Mapping[
     elif not metrics[metric]:
         note = f"{metric} was not measured here"
     elif name not in metrics[metric]:
-        note = f"{metric} has no value by {name or 'itself'} for this method"
+        note = f"{metric} has no value by {name or 'itself'} here"
     if note or isinstance(metrics, str):
         return {"value": None, "note": note}
     value = metrics[metric][name]

@@ -12,7 +12,7 @@ from masquerade.core.images import FaceArchive
 from masquerade.papers import grids, layout
 from masquerade.papers.context import Context
 from masquerade.papers.documents import markdown_grid
-from masquerade.papers.leaderboard import Rank
+from masquerade.papers.leaderboard import RANKS, Rank
 from masquerade.params import sharing
 
 SHOWN = 4
@@ -86,8 +86,7 @@ def write(
     else:
         place = [
             _format_standings(find_standings(records, variant)),
-            "A rank a–b says that at least a − 1 methods are better for certain. The numbers of all methods: "
-            "[leaderboard](../leaderboard.md).",
+            f"{RANKS} The numbers of all methods: [leaderboard](../leaderboard.md).",
         ]
         reasons = explain_missing(records, variant) or ["Nothing."]
         missing = ["## What is missing", "\n".join(f"- {reason}" for reason in reasons)]
@@ -126,7 +125,7 @@ def _format_standings(standings: Sequence[Standing]) -> str:
 
 
 def describe_attackers(records: Sequence[Record], variant: str) -> str:
-    """What the naive and the strongest attacker name, as one sentence; '' if no attacker was measured."""
+    """How many images the naive and the strongest attacker identify, as one sentence; '' if none was measured."""
     own = {
         record["part"]: record
         for record in _select_own(records, variant)
@@ -137,10 +136,10 @@ def describe_attackers(records: Sequence[Record], variant: str) -> str:
     name, _, note = own["strongest"]["note"].partition(": ")
     naive = ""
     if "naive" in own and name != "naive":
-        naive = f"; the naive one, who knows nothing of the method, names {format_number(own['naive'])} %"
+        naive = f"; the naive attacker, who knows nothing about the method, identifies {format_number(own['naive'])} %"
     return (
-        f"The strongest attacker (`{name}`, {note.split(',')[0]}) names the right person first for "
-        f"{format_number(own['strongest'])} %{naive}."
+        f"The strongest attacker (`{name}`, {note.split(',')[0]}) identifies {format_number(own['strongest'])} % of "
+        f"the images (rank 1){naive}."
     )
 
 

@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from masquerade.core import fingerprints, seeding
+from masquerade.attackers import study
+from masquerade.core import seeding
 from masquerade.core.discovery import IMPORTED
 from masquerade.core.errors import ArchiveError, PictureError
 from masquerade.core.files import write_text
@@ -121,30 +122,50 @@ class Results:
     recovered: Path | None = None
 
 
-def collect(results: Results, archive: FaceArchive, rows: pd.DataFrame, output: Path) -> int:
+def collect(results: Results, archive: FaceArchive, rows: pd.DataFrame, output: Path, held_out: float) -> int:
     """Write the images of a program to the file ``output``. Returns their number.
 
-    ``rows``: the faces of ``archive`` that it was given. Raises ArchiveError, which lists every mistake with a remedy,
-    and writes nothing, if a face lacks an image, or an image belongs to no face, cannot be read, has another size or
-    format, or shows an original.
+    ``rows``: the faces of ``archive`` that it was given, as `select_exported` returns them. ``held_out``: the share of
+    the attackers' people from whom no attack learns. Raises ArchiveError, which lists every mistake with a remedy, and
+    writes nothing, if a face lacks an image, or an image belongs to no face, cannot be read, has another size or
+    format, or shows an original, and if a part has too few images for what is done with it.
     """
     anonymized = _Folder(results.folder, results, archive, rows)
-    images = anonymized.read()
+    images = anonymized.read(set(rows["id"]))
     if _has_blue_first(images, archive, rows):
         anonymized.mistakes[BLUE_FIRST] = list(anonymized.paths)
     lines = anonymized.list_mistakes()
     recovered: dict[str, np.ndarray] = {}
     if results.recovered:
         folder = _Folder(results.recovered, results, archive, rows)
-        recovered = folder.read(compared=False)
+        recovered = folder.read(set(rows["id"][rows["part"] == TEST]), compared=False)  # no other face is recovered
         lines += folder.list_mistakes()
-    if lines or not images:
+    if lines := lines or _list_shortages(rows, images, held_out):
         raise ArchiveError(
-            f"{results.folder} cannot be scored for the {len(rows)} faces of {archive.path}:\n"
-            + "\n".join(lines or ["- there is no image"])
+            f"{results.folder} cannot be scored for the {len(rows)} faces of {archive.path}:\n" + "\n".join(lines)
         )
     store(output, archive.metadata["checksum"], images, recovered)
     return len(images)
+
+
+def _list_shortages(rows: pd.DataFrame, images: Collection[str], held_out: float) -> list[str]:
+    """One line for each part of ``rows`` that has fewer ``images`` than the build needs."""
+    made = rows[rows["id"].isin(images)]
+    advice = "run your program on the faces of this part, too"
+    lines = [
+        f"- {part}: no face of this part has an image; {advice}"
+        for part in (TEST, "methods")
+        if (rows["part"] == part).any() and not (made["part"] == part).any()
+    ]
+    counts = made["identity"][made["part"] == "attackers"].value_counts()
+    people = int((counts >= study.PICTURES).sum())
+    needed = study.count_held_out(people, held_out) + study.PEOPLE
+    if (rows["part"] == "attackers").any() and people < needed:
+        lines.append(
+            f"- attackers: {people} people of this part have {study.PICTURES} images or more, and attackers need "
+            f"{needed}; {advice}"
+        )
+    return lines
 
 
 def run_function(name: str, seed: int, archive: FaceArchive, rows: pd.DataFrame, output: Path) -> None:
@@ -240,14 +261,14 @@ class _Folder:
             elif path.name not in (MANIFEST, README):
                 self.paths.setdefault(path.stem.removesuffix(results.suffix), []).append(path)
 
-    def read(self, compared: bool = True) -> dict[str, np.ndarray]:
-        """The id of each face with one good image -> the image. ``compared``: with the originals."""
+    def read(self, wanted: Set[str], compared: bool = True) -> dict[str, np.ndarray]:
+        """The id of each face of ``wanted`` with one good image -> the image. ``compared``: with the originals."""
         expected, found = self.faces.keys(), self.paths.keys()
         if unknown := sorted(path.name for name in found - expected for path in self.paths[name]):
             self.mistakes[_explain_unknown(unknown, expected, found)] = unknown
         images = {}
         for name, face in self.faces.items():
-            if name in found or not self.results.partial:
+            if face in wanted and (name in found or not self.results.partial):
                 try:
                     images[face] = self._read(self.paths.get(name, []), face, compared)
                 except PictureError as error:
@@ -290,23 +311,22 @@ def _find_format_fault(path: Path) -> str:
 def _has_blue_first(images: Mapping[str, np.ndarray], archive: FaceArchive, rows: pd.DataFrame) -> bool:
     """Whether the images of most faces have their colors in the order blue, green, red.
 
-    Over many faces, red minus blue of an image follows that of its original; with the other order, its negative.
+    Over many faces, red minus blue of an image follows that of its original; with the other order, its negative. In
+    negatives of the images it does so, too, but there green is reversed as well.
     """
     if len(images) < COMPARED:
         return False
     shown = rows[rows["id"].isin(images.keys())]
-    theirs = np.array([_compute_warmth(images[face]) for face in shown["id"]])
-    ours = np.concatenate([
-        [_compute_warmth(picture) for picture in to_uint8(faces.images)] for faces in archive.batches(BATCH, rows=shown)
-    ])  # fmt: skip
-    if not theirs.std() or not ours.std():
-        return False
-    return bool(np.corrcoef(theirs, ours)[0, 1] < -0.5 and ours.mean() * theirs.mean() < 0)
+    theirs = np.array([images[face].mean(axis=(0, 1)) for face in shown["id"]])  # (N, 3)
+    ours = np.concatenate([to_uint8(faces.images).mean(axis=(1, 2)) for faces in archive.batches(BATCH, rows=shown)])
+    warmth, warmth_before = (colors[:, 0] - colors[:, 2] for colors in (theirs, ours))  # red minus blue
+    exchanged = _correlate(warmth, warmth_before) < -0.5 and warmth.mean() * warmth_before.mean() < 0
+    return bool(exchanged and _correlate(theirs[:, 1], ours[:, 1]) > -0.5)
 
 
-def _compute_warmth(picture: np.ndarray) -> float:
-    """The mean of red minus blue, in gray levels."""
-    return float(picture[..., 0].mean() - picture[..., 2].mean())
+def _correlate(first: np.ndarray, second: np.ndarray) -> float:
+    """Pearson's correlation; 0 if one of both does not vary."""
+    return float(np.corrcoef(first, second)[0, 1]) if first.std() and second.std() else 0.0
 
 
 def _explain_unknown(unknown: list[str], expected: Set[str], found: Set[str]) -> str:
@@ -336,11 +356,6 @@ def register(root: Path, scale: str, name: str, block: Mapping[str, object]) -> 
     merged = overlays.overlay(before, {"methods": {IMPORTED: {"variants": {name: dict(block)}}}})
     write_text(file, overlays.format_yaml(merged))
     return file
-
-
-def hash_images(file: Path) -> str:
-    """The SHA-256 by which the parameters name the images of a program."""
-    return fingerprints.sha256(file)
 
 
 def find_images(scale: str, dataset: str, name: str) -> Path:

@@ -83,6 +83,11 @@ def select_people(rows: pd.DataFrame, settings: AttackedPeople) -> pd.DataFrame:
     return selected.groupby("identity", sort=False).head(settings.pictures) if settings.pictures else selected
 
 
+def count_held_out(people: int, share: float) -> int:
+    """How many of the attackers' people are held out: ``share`` of them, and at least `PEOPLE`."""
+    return max(PEOPLE, math.ceil(share * people))
+
+
 def collect_training_set(
     originals: FaceArchive, anonymized: FaceArchive, settings: InformedSettings, tested: Iterable[str]
 ) -> AttackerTrainingSet:
@@ -101,7 +106,7 @@ def collect_training_set(
     counts = rows["identity"].value_counts()
     several = rows[rows["identity"].map(counts) >= PICTURES]
     names = sort_by_hash(several["identity"])
-    held_out = max(PEOPLE, math.ceil(settings.held_out * len(names)))
+    held_out = count_held_out(len(names), settings.held_out)
     if len(names) < held_out + PEOPLE:
         raise ProtocolError(
             f"{anonymized.path} has {len(names)} people of the attackers with {PICTURES} usable images or more, and "

@@ -259,13 +259,18 @@ def render(papers: Sequence[Paper], build: Build) -> str:
             withheld=[sharing.explain_withheld(name) for name in build.private if name in shown],
             chains=chains,
             claims=(build.claims, fingerprints.md5(build.claims)),
-            further={path: path.read_text(encoding="utf-8") for path in build.further},
+            further={path: _remove_links(path.read_text(encoding="utf-8")) for path in build.further},
             stand_ins=cautions.explain_stand_ins(((name, name) for name in methods), context.latent_stand_ins),
             verdicts=(HOLDS, FAILS, UNDECIDED),
             chance=claims_page.describe_chance([verdict for paper in papers for verdict in paper.claims]),
             legend=layout.LEGEND,
         )
     )
+
+
+def _remove_links(text: str) -> str:
+    """Markdown with the text of each link in its place: the report may be read without the files beside it."""
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
 def _make_environment(context: Context) -> jinja2.Environment:
