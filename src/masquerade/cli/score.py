@@ -118,7 +118,7 @@ class ScoreOptions:
         ),
     ] = None
     seed: Annotated[
-        int, typer.Option(help="The seed from which the seeds that the function of --call gets are derived.")
+        int, typer.Option(help="The seed from which the seeds passed to the --call function are derived.")
     ] = 0
     replace: Annotated[bool, typer.Option("--replace", help="Replace the images that were scored under the name.")] = (
         False
