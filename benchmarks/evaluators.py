@@ -10,8 +10,8 @@ import numpy as np
 from pages import table, write
 
 SIDE = 256
-TURN, NOD, GAZE = 25.0, 12.0, 0.25
-"""The largest yaw and pitch in degrees, and the largest gaze in radians, right or left, up or down."""
+TURN, NOD, TILT, GAZE = 25.0, 12.0, 12.0, 0.25
+"""The largest yaw, pitch and roll in degrees, and the largest gaze in radians, right or left, up or down."""
 
 
 def draw_faces(count: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -29,22 +29,23 @@ def draw_faces(count: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         shot = sample_shot(random, figure.person, replace(STUDIO, jitter=0.0))
         yaw, pitch = random.uniform(-TURN, TURN), random.uniform(-NOD, NOD)
         gaze = random.uniform(-GAZE, GAZE, 2) * (1, 0.5)
-        shot = replace(shot, yaw=yaw, pitch=pitch, roll=0.0, gaze=gaze, glasses="", occluder="", hat="")
+        roll = random.uniform(-TILT, TILT)
+        shot = replace(shot, yaw=yaw, pitch=pitch, roll=roll, gaze=gaze, glasses="", occluder="", hat="")
         pictures.append(draw(figure, shot, SIDE, 1).picture)
         right, up = np.degrees(gaze)
-        about = {"yaw": yaw, "pitch": pitch, "gaze right": right, "gaze up": up, "expression": shot.expression}
-        truth.append(about)
+        angles = {"yaw": yaw, "pitch": pitch, "roll": roll, "gaze right": right, "gaze up": up}
+        truth.append({**angles, "expression": shot.expression})
     return to_float(np.stack(pictures)), {name: np.array([each[name] for each in truth]) for name in truth[0]}
 
 
 def measure(images: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """The angles in degrees by name, and the name of the most probable expression of each image."""
+    """The angles in degrees by name, NaN without a face, and the name of the most probable expression of each image."""
     from masquerade.core.settings import NoParameters
     from masquerade.judges.expressions import EXPRESSIONS, Expression, FaceMesh
 
     mesh = FaceMesh(NoParameters(), {}).measure(images)
     probable = Expression(NoParameters(), {}).measure(images)["expression"].argmax(axis=1)
-    angles = {"yaw": mesh["pose"][:, 0], "pitch": mesh["pose"][:, 1]}
+    angles = dict(zip(("yaw", "pitch", "roll"), mesh["pose"].T, strict=True))
     angles |= {"gaze right": mesh["gaze"][:, 0], "gaze up": mesh["gaze"][:, 1]}
     return angles, np.array(EXPRESSIONS)[probable]
 
@@ -56,8 +57,9 @@ def main() -> None:
     images, truth = draw_faces(count)
     angles, expressions = measure(images)
     rows = []
+    found = np.isfinite(angles["yaw"])
     for name, values in angles.items():
-        known = truth[name]
+        known, values = truth[name][found], values[found]
         slope, offset = np.polyfit(known, values, 1)
         error = np.abs((values - offset) / slope - known).mean()
         constant = np.abs(known - known.mean()).mean()
@@ -73,9 +75,9 @@ def main() -> None:
         "evaluators",
         "# Evaluators of pose, gaze and expression",
         f"{count} rendered faces of as many people (the validation split of `synthetic_hq`, {SIDE} pixels), looking "
-        f"{TURN:g} degrees to either side, {NOD:g} up or down, and with the eyes {np.degrees(GAZE):.0f} degrees to "
-        f"either side and {np.degrees(GAZE) / 2:.0f} up or down. `face_mesh` measures the angles, and the known angle "
-        "of the rendering is the truth.",
+        f"up to {TURN:g} degrees to either side, {NOD:g} up or down, tilted by up to {TILT:g}, and with the eyes up to "
+        f"{np.degrees(GAZE):.0f} degrees to either side and {np.degrees(GAZE) / 2:.0f} up or down. `face_mesh` finds "
+        f"{found.sum()} of the faces and measures their angles; the known angle of the rendering is the truth.",
         table(
             [
                 "angle",

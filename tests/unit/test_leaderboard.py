@@ -52,14 +52,14 @@ def ranks(values: dict[str, Measured], direction: str = "lower", controls: tuple
     return dict(zip(values, given, strict=True))
 
 
-def test_methods_that_differ_for_certain_have_one_place_each_although_their_intervals_overlap():
+def test_methods_that_differ_significantly_have_one_place_each_although_their_intervals_overlap():
     values = {"a": measured(0.2), "b": measured(0.21, seed=2), "c": measured(0.22, seed=3)}
     assert values["a"].interval[1] > values["c"].interval[0]
     assert ranks(values) == {"a": Rank(1, 1), "b": Rank(2, 2), "c": Rank(3, 3)}
     assert ranks(values, "higher") == {"a": Rank(3, 3), "b": Rank(2, 2), "c": Rank(1, 1)}
 
 
-def test_methods_that_cannot_be_told_apart_share_a_rank():
+def test_methods_that_do_not_differ_significantly_share_a_rank():
     values = {"a": measured(0.2, 0.05), "b": measured(0.21, 0.05, 2), "c": measured(0.9, 0.05, 3)}
     assert ranks(values) == {"a": Rank(1, 2), "b": Rank(1, 2), "c": Rank(3, 3)}
 
@@ -70,7 +70,7 @@ def test_controls_missing_numbers_and_columns_without_direction_have_no_rank():
     assert set(ranks(values, "none").values()) == {None}
 
 
-def test_without_intervals_nobody_is_better_for_certain():
+def test_without_intervals_no_method_is_significantly_better():
     values = {"a": Measured(value=0.1, seeds=1), "b": Measured(value=0.9, seeds=1)}
     assert ranks(values) == {"a": Rank(1, 2), "b": Rank(1, 2)}
 

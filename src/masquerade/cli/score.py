@@ -95,7 +95,8 @@ class ScoreOptions:
     recovered: Annotated[
         Path | None,
         typer.Option(
-            help="A folder with what your program recovered from its own images, under the same names.",
+            help="A folder with what your program recovered from its own images of the part `test`, under the same "
+            "names.",
             exists=True,
             file_okay=False,
         ),
@@ -116,7 +117,9 @@ class ScoreOptions:
             min=0.0,
         ),
     ] = None
-    seed: Annotated[int, typer.Option(help="The seed from which those of the function of --call follow.")] = 0
+    seed: Annotated[
+        int, typer.Option(help="The seed from which the seeds passed to the --call function are derived.")
+    ] = 0
     replace: Annotated[bool, typer.Option("--replace", help="Replace the images that were scored under the name.")] = (
         False
     )

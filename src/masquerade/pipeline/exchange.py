@@ -54,6 +54,9 @@ Write one image for each of them, of the same size, under the same name, into an
 
     masquerade score NAME RESULTS --scale {scale} --dataset {dataset}
 
+If it also recovers faces from its images, write those of the part "test" into a third folder, and add
+--recovered FOLDER.
+
 {parts}
 Your program may use all of them together. Of these faces, it may learn only from those of the part "methods".
 """

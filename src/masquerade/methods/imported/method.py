@@ -49,11 +49,11 @@ class Imported(Method):
         assert resources.images is not None
         assert resources.originals is not None
         self._path, self._originals = resources.images, resources.originals
-        digest = fingerprints.sha256(self._path)
-        if digest not in variant.images.values():
+        self._digest = fingerprints.sha256(self._path)
+        if self._digest not in variant.images.values():
             raise ArchiveError(
-                f"{self._path} has the SHA-256 {digest}, which the parameters do not name. Fetch the right file with "
-                "`dvc pull`, or give its folder to `masquerade score` again."
+                f"{self._path} has the SHA-256 {self._digest}, which the parameters do not name. Fetch the right file "
+                "with `dvc pull`, or give its folder to `masquerade score` again."
             )
         self._seen: Originals | None = None
 
@@ -92,7 +92,7 @@ class Imported(Method):
         return to_float(np.stack([self._pictures.read_recovered(picture) for picture in to_uint8(images)]))
 
     def statement(self) -> dict[str, object]:
-        return {"imported": f"sha256:{fingerprints.sha256(self._path)}", "program": self.variant.source}
+        return {"imported": f"sha256:{self._digest}", "program": self.variant.source}
 
 
 class StoredPictures:
