@@ -17,9 +17,10 @@ from masquerade.core.statistics import (
     people_weights,
 )
 from masquerade.metrics._values import share
+from masquerade.papers import shares
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure
-from masquerade.papers.measured import Results
+from masquerade.papers.measured import DIFFERENCE, Measured, Results, combine
 from masquerade.params.blocks import StandIns
 from masquerade.pipeline import evaluation
 
@@ -153,3 +154,51 @@ class TestCombinations:
     def test_draws_that_do_not_vary_are_not_correlated(self):
         samples = np.array([[1.0, 1.0, 1.0, 1.0], [0.1, 0.2, np.nan, 0.4], [0.2, 0.4, 0.0, 0.8]])
         assert correlate_draws(samples) == pytest.approx(np.array([[1, 0, 0], [0, 1, 1], [0, 1, 1]]))
+
+
+class TestPairedShares:
+    @pytest.mark.parametrize(("found", "size"), [(0, 10), (9, 10), (15, 148), (10, 10)])
+    @pytest.mark.parametrize("covered", [0.95, 0.99])
+    def test_score_interval_is_that_of_scipy(self, found, size, covered):
+        expected = stats.binomtest(found, size).proportion_ci(covered, method="wilson")
+        assert shares.find_score_interval(found / size, size, covered) == pytest.approx(tuple(expected))
+
+    def test_correlation_is_that_of_the_table_with_half_a_person_more_in_each_cell(self):
+        """20 of 30 people answer yes to both questions, 4 to the first alone, 1 to the second alone, 5 to none."""
+        first, second = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], [20, 4, 1, 5], axis=0).T
+        plain = np.corrcoef(first, second)
+        cells = np.array([20.5, 4.5, 1.5, 5.5])
+        corners = np.array([[1, 1], [1, 0], [0, 1], [0, 0]]) * 1.0
+        means = cells @ corners / cells.sum()
+        centered = corners - means
+        covariance = (centered.T * cells) @ centered / cells.sum()
+        expected = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
+        found = shares.limit_correlations(np.array([24 / 30, 21 / 30]), np.array([30.0, 30.0]), plain)
+        assert found == pytest.approx(np.array([[1, expected], [expected, 1]]))
+
+    def test_effective_people_of_a_plain_share_are_about_its_people(self):
+        weights = people_weights(np.array([f"person {number}" for number in range(200)]), 20_000)
+        answers = (np.arange(200) < 60) * 1.0
+        draws = compute_weighted_means(answers, weights)
+        assert shares.count_effective(0.3, draws, 200) == pytest.approx(200, rel=0.05)
+        noisy = draws + np.random.default_rng(0).normal(scale=draws.std(), size=len(draws))
+        assert shares.count_effective(0.3, noisy, 200) == pytest.approx(100, rel=0.05), "a threshold that varies"
+        assert shares.count_effective(1.0, np.ones(100), 12) == 12
+
+    @pytest.mark.parametrize("chance", [0.5, 0.9, 0.98])
+    @pytest.mark.parametrize("common", [0.0, 0.5, 0.9])
+    def test_difference_that_is_not_there_is_found_in_about_2_5_percent(self, chance, common):
+        """On one side, of 600 sets of 72 people with two answers each, which have ``common`` of their variance."""
+        people, sets = 72, 600
+        draw, limit = np.random.default_rng(0), stats.norm.ppf(chance)
+        weights = people_weights(np.array([f"person {number}" for number in range(people)]), 400)
+        found = 0
+        for _ in range(sets):
+            parts = draw.normal(size=(people, 1)), draw.normal(size=(people, 2))
+            answers = (np.sqrt(common) * parts[0] + np.sqrt(1 - common) * parts[1] < limit) * 1.0
+            both = [
+                Measured(column.mean(), draws=compute_weighted_means(column, weights), people=people)
+                for column in answers.T
+            ]
+            found += combine(both, DIFFERENCE)[1][0] > 0
+        assert found <= 0.045 * sets, "2.5 % and three standard errors"

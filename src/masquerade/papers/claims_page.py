@@ -123,8 +123,8 @@ def describe_chance(verdicts: Sequence[Verdict]) -> str:
     """How many verdicts chance alone would give, as a sentence."""
     tests = count_tests(verdicts)
     return (
-        f"{tests} different comparisons have the numbers that could decide them. A verdict errs in at most 2.5 % of "
-        "the cases: if the true margin of each comparison were 0, chance alone would let at most "
+        f"{tests} different comparisons have the numbers that could decide them. A verdict errs in at most about "
+        "2.5 % of the cases: if the true margin of each comparison were 0, chance alone would let at most "
         f"{tests / 40:.1f} of them hold on average, and as many not hold."
     )
 

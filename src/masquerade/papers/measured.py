@@ -22,6 +22,7 @@ import numpy as np
 
 from masquerade.core import seeding
 from masquerade.core.statistics import COVERED, combine_intervals, compute_interval, correlate_draws, decode
+from masquerade.papers import shares
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure, Printed
 from masquerade.params.matrix import Setting
@@ -255,8 +256,10 @@ def combine(
     """The sum of several numbers, each times its coefficient, plus ``within``; and its interval.
 
     Every number must have a value; without draws there is no interval. The interval covers a share ``covered``. It is
-    that of the sum in each bootstrap sample of the same people. No sample of its people changes a share of 0 or 1, so
-    with one the interval is combined from those of the numbers (`combine_intervals`).
+    that of the sum in each bootstrap sample of the same people. Where all numbers are shares of people, whose bootstrap
+    is too narrow for few people and near 0 and 1, it also contains the interval of `shares.combine_shares`. No sample
+    of its people changes a share of 0 or 1, so with one and a number of another kind the interval is combined from
+    those of the numbers (`combine_intervals`).
     """
     scales, values = np.array(coefficients), np.array([number.value for number in numbers], dtype=np.float64)
     value = float(scales @ values) + within
@@ -264,8 +267,14 @@ def combine(
     if len(samples) < len(numbers):
         return value, None
     draws = np.stack(samples)
+    sampled = compute_interval(value, scales @ draws + within, covered=covered)
+    people = [number.people for number in numbers if number.people is not None]
+    if len(people) == len(numbers):
+        low, high = shares.combine_shares(values, scales, draws, people, covered)
+        ends = [low + within, high + within, *(sampled or ())]
+        return value, (min(ends), max(ends))
     if not any(number.is_extreme for number in numbers):
-        return value, compute_interval(value, scales @ draws + within, covered=covered)
+        return value, sampled
     intervals = [interval for number in numbers if (interval := number.find_interval(covered))]
     if len(intervals) < len(numbers):
         return value, None

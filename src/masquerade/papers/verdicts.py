@@ -68,7 +68,7 @@ class Verdict:
         no correction: it errs at most as often as that of one of them (an intersection-union test, Berger 1982). It
         does not hold if the corrected interval of one difference lies below 0, which is the first step of Holm (1979).
         A sweep holds if the interval of its trend lies above 0, and it does not hold if the corrected interval of the
-        trend or of a step lies below 0. So either word is wrong in at most 2.5 % of the cases.
+        trend or of a step lies below 0. So either word is wrong in at most about 2.5 % of the cases.
         """
         if any(test.corrected and test.corrected[1] < 0 for test in self._tests):
             return FAILS
@@ -165,7 +165,7 @@ def _identify_test(claim: Claim, context: Context) -> Hashable:
 
 
 def count_tests(verdicts: Iterable[Verdict]) -> int:
-    """How many different tests could decide a claim: each is wrong in at most 2.5 % of the cases on either side."""
+    """How many different tests could decide a claim: each is wrong in at most about 2.5 % of the cases on either side."""
     return sum(verdict.is_testable and verdict.repeats is None for verdict in verdicts)
 
 
