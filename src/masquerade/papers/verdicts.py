@@ -165,7 +165,7 @@ def _identify_test(claim: Claim, context: Context) -> Hashable:
 
 
 def count_tests(verdicts: Iterable[Verdict]) -> int:
-    """How many different tests could decide a claim: each is wrong in at most about 2.5 % of the cases on either side."""
+    """How many different tests could decide a claim. On either side each is wrong in at most about 2.5 % of the cases."""
     return sum(verdict.is_testable and verdict.repeats is None for verdict in verdicts)
 
 
