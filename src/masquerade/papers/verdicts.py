@@ -165,7 +165,7 @@ def _identify_test(claim: Claim, context: Context) -> Hashable:
 
 
 def count_tests(verdicts: Iterable[Verdict]) -> int:
-    """How many different tests could decide a claim. On either side each is wrong in at most about 2.5 % of the cases."""
+    """How many different tests could decide a claim. Each errs in at most about 2.5 % of the cases on either side."""
     return sum(verdict.is_testable and verdict.repeats is None for verdict in verdicts)
 
 
