@@ -45,7 +45,7 @@ FACES = "identity_distance/recognizer_a"
 
 SCALES = ("mini", "evening")
 """The scales of the table of claims and pairs."""
-CLAIMS = r"^\| `\w+` +\| +(\d+) \| +(\d+) \| +(\d+) \| +(\d+) \|$"
+CLAIMS = r"^\| `\w+` +\| +(\d+) \| +(\d+) \| +(\d+) \| +(\d+) \| +(\d+) \|$"
 """A paper's line on the page of claims."""
 PAIRS = (
     r"Of (\d+) pairs of rows that the paper orders, (\d+) have the same order here, (\d+) the opposite one, and (\d+)"
@@ -53,6 +53,7 @@ PAIRS = (
 """The sentence under a table."""
 STANDING = (
     "claims",
+    "repeat another",
     "hold",
     "do not hold",
     "inconclusive",
