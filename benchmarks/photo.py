@@ -1,4 +1,6 @@
-"""The build of scale photo: what each method does to the test people, and its seconds. Writes photo.md.
+"""The build of scale photo: what each method does to the test people, and its seconds.
+
+Writes photo.md, and photo_claims.md, a copy of the build's page of claims.
 
 `python benchmarks/photo.py` after `snakemake all --config scale=photo`. The seconds are the processor's, of Snakemake's
 benchmark files; the faces are those of the test people, of whom no network learned.
@@ -14,7 +16,8 @@ from pages import MACHINE, ROOT, table, write
 
 from masquerade.core import face_tables, thresholds
 from masquerade.core.images import FaceArchive
-from masquerade.papers import cautions
+from masquerade.core.statistics import COVERED
+from masquerade.papers import cautions, shares
 from masquerade.params import loading
 from masquerade.params.paths import Paths
 
@@ -33,6 +36,7 @@ METHODS = {
     "inverted, not anonymized": "inverted/control",
     "FALCO without its optimization": "falco/start",
     "FALCO (m = 0)": "falco/m_0",
+    "FALCO (m of strangers)": "falco/m_strangers",
     "IdentityDP (ε = 0.57)": "identitydp/eps_0_57",
     "IdentityDP (ε = 6)": "identitydp/eps_6",
     "IdentityDP (ε = 100)": "identitydp/eps_100",
@@ -110,7 +114,11 @@ def find_limit(judge: str, far: float) -> float:
 
 
 def count(chosen: np.ndarray) -> str:
-    return f"{chosen.sum()} of {chosen.size}"
+    """How many are chosen, with the 95 % interval of their share (Wilson)."""
+    if not chosen.size:
+        return "–"
+    low, high = shares.find_score_interval(chosen.mean(), chosen.size, COVERED)
+    return f"{chosen.sum()} of {chosen.size} [{low:.2f}, {high:.2f}]"
 
 
 def count_finite(distances: np.ndarray, chosen: np.ndarray) -> str:
@@ -131,7 +139,7 @@ def compare(cell: str, source: pd.DataFrame, limits: dict[str, float]) -> list[s
     return [
         f"{np.nanmedian(dlib):.2f}", count_finite(dlib, dlib > DISTANCE),
         count_finite(dlib, dlib > WRITTEN),
-        f"{(made['dlib_face.detected'] > 0).sum()} of {len(made)}", f"{years:.1f}", count(same.to_numpy()),
+        count((made["dlib_face.detected"] > 0).to_numpy()), f"{years:.1f}", count(same.to_numpy()),
         count(ethnic[0] == ethnic[1]), *accepted[1:],
     ]  # fmt: skip
 
@@ -232,7 +240,15 @@ def by_attribute() -> Iterator[str]:
         yield table([*head, "gender kept"], lines)
 
 
+def copy_claims() -> None:
+    """The build's page of claims, if all of its tables were built."""
+    page = ROOT / f"{PATHS.claims_table}.md"
+    if page.is_file():
+        write(f"{SCALE}_claims", page.read_text(encoding="utf-8").rstrip())
+
+
 def main() -> None:
+    copy_claims()
     rules = sorted(seconds().items(), key=lambda item: -sum(item[1]))
     total = sum(sum(values) for _, values in rules)
     write(
@@ -241,8 +257,8 @@ def main() -> None:
         f"`snakemake all --config scale=photo`, one build. {MACHINE}. All jobs together took {total / 60:.0f} "
         "minutes of a processor's core.",
         "## Methods on generated people",
-        f"The test people of `{DATASET}`, one image each. faceres and faceplugin accept at a false-accept rate of "
-        f"{FAR:.1%} on the validation people.",
+        f"The test people of `{DATASET}`, one image each. In brackets stands the 95 % interval of a share (Wilson). "
+        f"faceres and faceplugin accept at a false-accept rate of {FAR:.1%} on the validation people.",
         by_method(),
         "## Right and wrong keys",
         f"How many faces are accepted as the person at a false-accept rate of {FAR_OF_KEYS:.0%} on the validation "
