@@ -96,11 +96,12 @@ def to_target(names: list[str], derived: np.ndarray, others: list[str], target: 
 
 
 def weighted_mean(numbers: list[float], counts: list[float]) -> float:
-    return np.dot(numbers, counts) / np.sum(counts) if np.sum(counts) else math.nan
+    return float(np.average(numbers, weights=counts)) if np.sum(counts) else math.nan
 
 
 def distance_to_target(faces: Evidence, counts: np.ndarray) -> float:
     """Three weighted means over pairs, one pair at a time. The target's images count once."""
+    assert faces.target is not None
     derived, target = (np.stack(table["r.features"]) for table in (faces.derived, faces.target))
     kernel = lambda a, b: (a @ b / len(a) + 1) ** 3  # noqa: E731
     names, others = faces.people, faces.target["identity"]
@@ -110,7 +111,7 @@ def distance_to_target(faces: Evidence, counts: np.ndarray) -> float:
     between = [(i, j) for i in kept for j in known]
     return (
         weighted_mean([kernel(derived[i], derived[j]) for i, j in own], [counts[i] * counts[j] for i, j in own])
-        + np.mean([kernel(target[i], target[j]) for i, j in foreign])
+        + float(np.mean([kernel(target[i], target[j]) for i, j in foreign]))
         - 2 * weighted_mean([kernel(derived[i], target[j]) for i, j in between], [counts[i] for i, _ in between])
     )
 
@@ -194,5 +195,6 @@ def test_one_person_in_either_set_has_no_distance_to_a_target(names, others):
 def test_without_a_measured_target_there_is_no_distance_to_it():
     faces = to_target(["a", "b"], np.zeros((2, 3)), ["c", "d"], np.ones((2, 3)))
     metric = KernelDistanceToTarget(KernelDistanceToTarget.Params())
+    assert faces.target is not None
     assert metric.compute(replace(faces, target=None)) == {}
     assert metric.compute(replace(faces, target=faces.target.drop(columns="r.features"))) == {}
