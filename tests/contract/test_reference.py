@@ -107,6 +107,14 @@ def test_every_table_has_all_controls(key):
     assert controls >= {"original", "blackout", "random_identity"}
 
 
+@pytest.mark.parametrize("key", TABLES)
+def test_every_frechet_distance_has_a_kernel_distance_to_the_same_set_beside_it(key):
+    """A Frechet distance of few faces is mostly bias; a kernel distance has none."""
+    metrics = {column.metric for column in TABLES[key].columns}
+    frechet = {metric for metric in metrics if metric.startswith("frechet_distance")}
+    assert {metric.replace("frechet", "kernel") for metric in frechet} <= metrics
+
+
 @pytest.mark.parametrize("key", ITEMS)
 def test_every_metric_of_a_reference_exists(key):
     item = ITEMS[key]

@@ -86,6 +86,12 @@ def test_lines_are_short(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
+def test_no_placeholder_waits_for_its_number(page):
+    """While a build runs, @@ stands in a page for a number that is to come."""
+    assert not [line for line in text(page).splitlines() if "@@" in line]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_row_of_a_table_is_below_its_head(page):
     assert re.findall(r"\n\n(\|.*)\n(?!\|[-:| ]+\|\n)", prose(page)) == []
 

@@ -229,6 +229,14 @@ def test_a_method_without_keys_is_refused(originals, tmp_path):
         attacked(originals, tmp_path, Keyless)
 
 
+def test_a_method_with_keys_that_recovers_nothing_is_refused_for_that_reason(originals, tmp_path):
+    class OneWay(Turn):
+        capabilities = Capabilities(keys=Digits(1))
+
+    with pytest.raises(ProtocolError, match="recovers no face"):
+        attacked(originals, tmp_path, OneWay)
+
+
 PLAIN, KEYED, POISONING = ("original", "control"), ("cao21", "d_9"), ("fawkes", "default")
 DATASET = "synthetic_hq"
 

@@ -433,7 +433,7 @@ class TestKeys:
         describing.anonymize_folder(source, output, key=KEY, options=goes_on)
         assert (output / row["output"]).read_bytes() == before, "it is complete"
 
-    def test_a_face_that_the_method_cannot_describe_has_no_record_and_the_others_do(
+    def test_a_face_that_the_method_cannot_describe_has_no_record_and_is_not_tried_again(
         self, describing, tmp_path, monkeypatch
     ):
         describe, seen = describing._method.describe, []
@@ -449,9 +449,15 @@ class TestKeys:
         source.mkdir()
         for number in (1, 2):
             portrait().rotate(number).save(source / f"{number}.png")
+        output = tmp_path / "out"
         options = masquerade.FolderOptions(record=True)
-        rows = describing.anonymize_folder(source, tmp_path / "out", key=KEY, options=options).rows
-        assert [(row["status"], row["record"]) for row in rows] == [("ok", "yes"), ("ok", "no")]
+        rows = describing.anonymize_folder(source, output, key=KEY, options=options).rows
+        assert [(row["status"], row["record"]) for row in rows] == [("ok", "yes"), ("ok", "impossible")]
+        before = [(output / row["output"]).read_bytes() for row in rows]
+        goes_on = dataclasses.replace(options, go_on=True)
+        again = describing.anonymize_folder(source, output, key=KEY, options=goes_on).rows
+        assert [row["record"] for row in again] == ["yes", "impossible"]
+        assert [(output / row["output"]).read_bytes() for row in again] == before
 
     def test_a_record_that_nobody_could_make_is_refused(self, keyed, noise):
         with pytest.raises(masquerade.ParameterError, match=r"stores no record .* ifadit, riddle"):

@@ -41,7 +41,7 @@ class KeyAttacks:
     """The attacks on the keys of one anonymized set.
 
     The threshold of the ``recognition`` accepts a share ``settings.far`` of the pairs of different people. ``draws``:
-    bootstrap samples. Raises ProtocolError if the method takes no key.
+    bootstrap samples. Raises ProtocolError if the method takes no key, and if it recovers nothing.
     """
 
     def __init__(
@@ -53,9 +53,11 @@ class KeyAttacks:
         settings: AttackSettings,
         draws: int,
     ):
-        keys = method.capabilities.keys
-        if keys is None or not method.capabilities.invertible:
-            raise ProtocolError(f"{anonymized.metadata['method']} takes no key, so there is none to attack.")
+        name, keys = anonymized.metadata["method"], method.capabilities.keys
+        if keys is None:
+            raise ProtocolError(f"{name} takes no key, so there is none to attack.")
+        if not method.capabilities.invertible:
+            raise ProtocolError(f"{name} recovers no face with its key: these attacks look for keys that do.")
         self._keys, self._method, self._judge = keys, method, recognition.judge
         self._originals, self._anonymized, self._settings, self._draws = originals, anonymized, settings, draws
         self._seed = anonymized.metadata["seed"]

@@ -32,6 +32,7 @@ from masquerade.pipeline.whole_photographs import HIDDEN, NOTHING_TO_CUT, WholeP
 LARGE = "large"  # the folder of large results, below that of the others
 FOUND, NOT_FOUND = "found", "no face found"
 YES, NO = "yes", "no"
+IMPOSSIBLE = "impossible"  # no record, because the method cannot describe the face
 FILE, IMAGE = "file", "image"
 """What a face was recovered from: the sealed record in its file, or its image alone."""
 Crops = Mapping[str, np.ndarray]
@@ -171,7 +172,7 @@ class Anonymized:
         remove_face(self._output, name)
         if row["status"] == OK:
             if self._method.capabilities.keys:
-                row[image_texts.RECORD] = YES if record else NO
+                row[image_texts.RECORD] = YES if record else IMPOSSIBLE if self._personal else NO
             keywords = {
                 image_texts.SALT_KEYWORD: row.get(image_texts.SALT),
                 image_texts.CHECK_KEYWORD: row.get(image_texts.CHECK),

@@ -58,8 +58,8 @@ class Codes:
     def of(self, faces: Faces) -> tuple[Tensor, Tensor]:
         """W+ (N, layers, style) and features (N, D). Raises as `w_plus`."""
         codes, rows = self.w_plus(faces), self._find_rows(faces)
-        described = self._table["features"][rows] if len(rows) else self._space.describe(torch.from_numpy(faces.images))
-        return codes, described
+        features = self._table["features"][rows] if len(rows) else self._space.embed(torch.from_numpy(faces.images))
+        return codes, features
 
     def w_plus(self, faces: Faces) -> Tensor:
         """W+ (N, layers, style). Raises PictureError if an inversion diverged or missed a face."""
@@ -110,7 +110,7 @@ def write_codes(space: LatentSpace, archive: FaceArchive, output: Path) -> np.nd
     codes, features, missed, samples = [], [], [], None
     for faces in tqdm(archive.batches(BATCH, rows=rows), total=-(-len(rows) // BATCH), desc="inversion", mininterval=5):
         codes.append(space.invert(faces.images))
-        features.append(space.describe(torch.from_numpy(faces.images)))
+        features.append(space.embed(torch.from_numpy(faces.images)))
         missed.append(~torch.from_numpy(space.reaches(faces.images, codes[-1])))
         if samples is None:
             samples = np.stack([faces.images[:SAMPLES], space.draw(codes[0][:SAMPLES]).numpy()])

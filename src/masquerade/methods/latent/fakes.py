@@ -53,7 +53,7 @@ def write_fakes(space: LatentSpace, output: Path, count: int, psi: float, seed: 
             images = space.draw(generator.broadcast(w))
             samples = images if samples is None else samples
             codes.append(w)
-            features.append(space.describe(images))
+            features.append(space.embed(images))
     table = Table({"codes": torch.cat(codes), "features": torch.cat(features)})
     checkpoints.save_checkpoint(
         output, {"fakes": table}, {"generator": space.generator_md5, "psi": psi, "count": count}

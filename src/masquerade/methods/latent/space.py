@@ -85,6 +85,6 @@ class LatentSpace:
 
         return large
 
-    def describe(self, images: Tensor) -> Tensor:
+    def embed(self, images: Tensor) -> Tensor:
         """Images (N, 3, S, S) -> class-token features (N, D), on the CPU. Faces are paired by them."""
         return apply_in_batches(self.semantics.cls, BATCH, images)

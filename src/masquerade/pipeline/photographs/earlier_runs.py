@@ -77,7 +77,8 @@ def resume(
 
     The images of the other rows are removed. A photograph that was refused before a method saw it is not kept,
     because it may have been mended since; nor is one whose name another file has now, by the ``contents``. To be
-    complete takes the whole photograph with ``whole``, and with the ``options`` the large images and sealed records.
+    complete takes the whole photograph with ``whole``, and with the ``options`` the large images and sealed records. A
+    face that the method cannot describe is complete without a record: another attempt would fail, too.
     Raises MasqueradeError if the report is of another method, variant, scale, network or key, because half of the
     results would be of each, for a method that sees all faces together, and if the contents are not known.
     """
@@ -103,7 +104,7 @@ def resume(
         )
 
     def is_complete(row: Row) -> bool:
-        if options.record and row["status"] == OK and row[image_texts.RECORD] != release.YES:
+        if options.record and row["status"] == OK and row[image_texts.RECORD] not in (release.YES, release.IMPOSSIBLE):
             return False
         names = [row["output"], *([row["large"]] if options.large else [])] if row["status"] == OK else []
         if whole and not row["photograph_reason"]:
