@@ -1,5 +1,7 @@
 """RiDDLE: network, password, losses, optimizer, training, and recovery with right and wrong keys."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from scipy import stats
 
 import kit
 from masquerade.assets import packaged
+from masquerade.backbones.inversion import RefinementSettings
 from masquerade.core import keys
 from masquerade.core.errors import CheckpointError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
@@ -18,6 +21,7 @@ from masquerade.methods.riddle import derive_password, training
 from masquerade.methods.riddle.method import Riddle
 from masquerade.methods.riddle.network import LatentEncryptor, divide_layers
 from masquerade.methods.riddle.training import EVERY, Ranger
+from masquerade.methods.riddle.visible import LONGEST, VisibleCodes
 
 SIZE, STYLE = kit.SIZE, 12
 WEIGHTS = {"lpips": 0.0, "reversed_identity": 1.0, "identity_recovery": 1.0, "pixels": 0.05}
@@ -249,3 +253,91 @@ def test_recovery_needs_only_picture_and_key(method, faces):
     picture = to_float(to_uint8(method.anonymize(faces, 0, each(faces))))
     expected = method.recover_saved(method._space.invert(picture).numpy(), each(faces))
     np.testing.assert_array_equal(method.recover(picture, each(faces)), expected)
+
+
+class TestVisibleCodes:
+    LAYERS, COUNT = 3, 4
+
+    @pytest.fixture
+    def codes(self):
+        """Codes that differ in six directions, two of them little."""
+        draw = np.random.default_rng(0)
+        scales, directions = np.array([4.0, 3.0, 2.0, 1.0, 0.01, 0.001]), draw.normal(size=(6, self.LAYERS * STYLE))
+        flat = 5 + (draw.normal(size=(200, 6)) * scales) @ directions
+        return torch.from_numpy(flat.astype(np.float32)).unflatten(1, (self.LAYERS, STYLE))
+
+    @pytest.fixture
+    def visible(self, codes):
+        visible = VisibleCodes(self.LAYERS, STYLE, self.COUNT)
+        visible.measure(codes)
+        return visible
+
+    def test_directions_are_the_principal_ones(self, codes, visible):
+        centered = codes.flatten(1).numpy() - codes.flatten(1).numpy().mean(axis=0)
+        _, values, rows = np.linalg.svd(centered, full_matrices=False)
+        expected = rows[: self.COUNT] * values[: self.COUNT, None] / np.sqrt(len(codes))
+        found = visible.directions.numpy()
+        signs = np.sign((expected * found).sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(found, signs * expected, rtol=1e-3, atol=1e-4)
+
+    def test_faces_have_coordinates_of_deviation_1(self, codes, visible):
+        coordinates = visible.find_coordinates(codes)
+        torch.testing.assert_close(coordinates.mean(dim=0), torch.zeros(self.COUNT), atol=1e-4, rtol=0)
+        torch.testing.assert_close(coordinates.square().mean(dim=0), torch.ones(self.COUNT), atol=1e-3, rtol=0)
+        torch.testing.assert_close(visible.build_codes(coordinates, self.LAYERS), codes, atol=0.2, rtol=0)
+
+    def test_long_codes_get_the_length_of_faces_and_short_ones_stay(self, visible):
+        short, long = torch.full((1, self.COUNT), 0.5), torch.full((1, self.COUNT), 5.0)
+        kept, cut = (
+            visible.find_coordinates(visible(visible.build_codes(part, self.LAYERS))) for part in (short, long)
+        )
+        torch.testing.assert_close(kept, short, atol=1e-4, rtol=0)
+        torch.testing.assert_close(cut, torch.full((1, self.COUNT), LONGEST), atol=1e-4, rtol=0)
+
+    def test_code_is_read_from_its_image(self, codes, visible):
+        """From a start that is wrong by a deviation, with a generator that draws each pixel as a sum of numbers."""
+        draw = torch.Generator().manual_seed(0)
+        weights = torch.randn(self.LAYERS * STYLE, 3 * SIZE * SIZE, generator=draw) / 300
+        generator = SimpleNamespace(
+            layers=self.LAYERS, synthesize=lambda codes: (codes.flatten(1) @ weights).unflatten(1, (3, SIZE, SIZE))
+        )
+        secret = torch.randn(5, self.COUNT, generator=draw)
+        images = generator.synthesize(visible.build_codes(secret, self.LAYERS))
+        wrong = visible.build_codes(secret + torch.randn(5, self.COUNT, generator=draw), self.LAYERS)
+        search = RefinementSettings(
+            steps=150, learning_rate=0.1, pixels=1.0, coarse=0.0, perceptual=0.0, prior=0.0, identity=0.0
+        )
+        found = visible.find_coordinates(visible.read(images, lambda shown: wrong, generator, search))
+        torch.testing.assert_close(found, secret, atol=0.05, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def visible_method(folder):
+    """A method that encrypts in three directions, trained for a few seconds on codes."""
+    given = job(folder, "visible")
+    params = knobs(CODES["losses"], CODES["small_scale"] | {"visible": 3, "noise": 0.1}, steps=100, learning_rate=0.01)
+    Riddle.train(params, given)
+    search = {"steps": 40, "learning_rate": 0.1, "pixels": 1.0, "coarse": 0.0, "perceptual": 0.0, "prior": 0.0,
+              "identity": 0.0}  # fmt: skip
+    return Riddle(params, Riddle.Variant(search=search), Resources(given.checkpoint, backbones(folder)))
+
+
+def test_encrypted_codes_lie_in_the_visible_directions(visible_method, faces):
+    saved = torch.from_numpy(visible_method.save(faces, 0, each(faces)))
+    torch.testing.assert_close(visible_method._network.visible(saved), saved, atol=1e-3, rtol=1e-3)
+
+
+def test_search_finds_a_code_whose_image_is_nearer_than_that_of_the_encoder(visible_method, faces):
+    images = visible_method.anonymize(faces, 0, each(faces))
+    visible, space = visible_method._network.visible, visible_method._space
+    encoded = visible(space.inverter(torch.from_numpy(images)))
+    found = visible_method._read(images)
+    before, after = (np.square(space.draw(codes).numpy() - images).mean() for codes in (encoded, found))
+    assert after < 0.5 * before
+    expected = visible_method.recover_saved(found.numpy(), each(faces))
+    np.testing.assert_array_equal(visible_method.recover(images, each(faces)), expected)
+
+
+def test_noise_without_directions_is_refused():
+    with pytest.raises(ValueError, match="needs small_scale.visible"):
+        knobs(small_scale={"noise": 0.1})

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
+from masquerade.backbones.inversion import RefinementSettings
 from masquerade.core import keys
 from masquerade.core.settings import Settings, SmallScale
 from masquerade.training.settings import Averaged, Updates, Weight
@@ -64,6 +65,12 @@ class RiddleSmallScale(SmallScale):
     """The pairs of faces whose identities must differ: published compares encrypted and wrongly decrypted faces with
     the original, and the latter with the recovered face, and takes a mean for each kind (the published code); six takes
     one mean over six pairs, `compare_different` (ours)."""
+    visible: NonNegativeInt = 0
+    """Number of directions in which codes are encrypted: those in which the codes of the encoder differ most, so that
+    the image of an encrypted code shows it. 0 encrypts all numbers of W+ (0: Li et al. 2023)."""
+    noise: NonNegativeFloat = 0.0
+    """Deviation of the noise that the coordinates of an encrypted code get in the training before they are decrypted;
+    faces have coordinates of deviation 1. It needs ``visible`` (0: Li et al. 2023)."""
     pictures_every: PositiveInt = 1
     """One in this many updates generates images (1: Li et al. 2023); the others work on latent codes alone."""
     code_batch: PositiveInt = 64
@@ -114,12 +121,22 @@ class RiddleSettings(Updates, Averaged):
 
     @model_validator(mode="after")
     def _something_to_learn(self) -> Self:
+        if self.small_scale.noise and not self.small_scale.visible:
+            raise ValueError("small_scale.noise needs small_scale.visible: it is added to the coordinates of a code")
         if self.small_scale.pictures_every > 1 and not self.codes_alone:
             raise ValueError(
                 "small_scale.pictures_every must be 1 if no loss is on codes alone, because the other updates learn "
                 "nothing"
             )
         return self
+
+
+class RiddleVariant(Settings):
+    """What RiDDLE does with an image, without a new training."""
+
+    search: RefinementSettings | None = None
+    """The optimization that reads an encrypted code from its image, for ``small_scale.visible``; null takes the codes of
+    the inversion, as does a network that encrypts all of W+."""
 
 
 BYTES = 8  # bytes of the derived key for each number

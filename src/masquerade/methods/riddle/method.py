@@ -10,7 +10,7 @@ from masquerade.core.images import Faces
 from masquerade.core.keys import Secret, stack_per_key
 from masquerade.core.settings import Settings
 from masquerade.methods import Capabilities, Method, Resources
-from masquerade.methods.riddle import RiddleSettings, derive_password
+from masquerade.methods.riddle import RiddleSettings, RiddleVariant, derive_password
 from masquerade.training.settings import TrainingJob
 
 if TYPE_CHECKING:
@@ -32,20 +32,25 @@ class Riddle(Method):
     capabilities = Capabilities(trains=True, keys=Secret(), invertible=True, saves=True, latents=True, describes=True)
     needs = ("generator", "inversion", "semantics", "identity")
     losses = ("vgg16", "alexnet")  # LPIPS of the five images, by one of both (``perceptual``)
-    architecture = ("groups", "width", "heads", "hidden")
+    architecture = ("groups", "width", "heads", "hidden", "small_scale.visible")
 
-    Params = RiddleSettings
+    Params, Variant = RiddleSettings, RiddleVariant
     params: RiddleSettings
+    variant: RiddleVariant
 
     def __init__(self, params: RiddleSettings, variant: Settings, resources: Resources):
+        from masquerade.methods._batches import Remembered
         from masquerade.methods.latent.codes import Codes
-        from masquerade.methods.latent.space import LatentSpace
+        from masquerade.methods.latent.space import BATCH, LatentSpace
         from masquerade.methods.riddle import training
+        from masquerade.networks.inputs import apply_in_batches
 
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
         self._network = training.load(params, self.checkpoint, resources.backbones, self._space)
+        # the codes of the last images are kept: an attacker tries many keys on the same ones
+        self._read = Remembered(lambda images: apply_in_batches(self._search, BATCH, images), kept=8)
 
     @classmethod
     def train(cls, params: RiddleSettings, job: TrainingJob) -> None:
@@ -65,7 +70,9 @@ class Riddle(Method):
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Encodes, decrypts and draws. Raises PictureError for images of another size."""
-        return self._draw(self._transform(self._space.invert(images), keys))
+        self._space.check_size(images)
+        codes = self._read(images) if self.variant.search else self._space.invert(images)
+        return self._draw(self._transform(codes, keys))
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
         """The encrypted W+, float32 (N, layers, style)."""
@@ -102,6 +109,12 @@ class Riddle(Method):
         space = self._space
         z = stack_per_key(keys, lambda key: derive_password(key, space.generator.style_width))
         return apply_in_batches(self._network, 32, codes, apply_in_batches(space.generator.map, len(z), z))
+
+    def _search(self, images: "Tensor") -> "Tensor":
+        """The encrypted codes (N, layers, style) of which images (N, 3, S, S) were drawn."""
+        assert self.variant.search is not None
+        space = self._space
+        return self._network.visible.read(images, space.inverter, space.generator, self.variant.search)
 
     def _draw(self, codes: "Tensor") -> np.ndarray:
         return self._space.draw(codes).numpy()

@@ -10,6 +10,8 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor, nn
 
+from masquerade.methods.riddle.visible import VisibleCodes
+
 
 def divide_layers(groups: Sequence[int], layers: int) -> list[int]:
     """Groups of style layers for a generator with ``layers`` of them, in the proportion of ``groups``.
@@ -51,8 +53,8 @@ class LatentEncryptor(nn.Module):
     """W+ (N, layers, style) and passwords in W (N, style) -> W+ (N, layers, style): encrypts, and decrypts.
 
     ``groups``: numbers of style layers, which `divide_layers` adapts to ``layers``. Codes and passwords are
-    standardized by ``mean`` (style,) and ``deviation`` () of W before the transformer, and the result the reverse.
-    Raises ValueError if a group would be empty or ``heads`` does not divide ``width``.
+    standardized by ``mean`` (style,) and ``deviation`` () of W before the transformer, and the result the reverse. With
+    ``visible`` directions (ours; 0: none), codes are reduced to these before and after it. Raises ValueError if a group would be empty or ``heads`` does not divide ``width``.
     """
 
     mean: Tensor
@@ -66,6 +68,7 @@ class LatentEncryptor(nn.Module):
         width: int = 512,
         heads: int = 4,
         hidden: int = 1024,
+        visible: int = 0,
     ):
         super().__init__()
         if width % heads:
@@ -74,11 +77,13 @@ class LatentEncryptor(nn.Module):
         self.groups = nn.ModuleList(GroupEncryptor(size, style, width, heads, hidden) for size in self.sizes)
         self.register_buffer("mean", torch.zeros(style))
         self.register_buffer("deviation", torch.ones(()))
+        self.visible = VisibleCodes(layers, style, visible) if visible else nn.Identity()
 
     def forward(self, codes: Tensor, password: Tensor) -> Tensor:
+        codes = self.visible(codes)
         key = self.standardize(password)[:, None].expand_as(codes)  # the same for every layer
         parts = zip(self.groups, self.standardize(codes).split(self.sizes, 1), key.split(self.sizes, 1), strict=True)
-        return self.mean + self.deviation * torch.cat([group(*part) for group, *part in parts], dim=1)
+        return self.visible(self.mean + self.deviation * torch.cat([group(*part) for group, *part in parts], dim=1))
 
     def standardize(self, codes: Tensor) -> Tensor:
         """Codes of W or W+ (..., style), standardized by mean and deviation of W."""

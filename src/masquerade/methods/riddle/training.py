@@ -141,6 +141,9 @@ class EncryptorTask:
         self.codes = torch.cat([space.encode(to_float(part)) for part in parts])
         self.identities = apply_in_batches(identity, DECODED, pictures)
         self.network = build_network(settings, space).to(space.device)
+        if settings.small_scale.visible:
+            self.network.visible.measure(self.codes)
+            self.codes = self.network.visible(self.codes.to(space.device)).cpu()
         self.influence = measure_influence(self.network, space).sqrt() if settings.codes_alone else None
         self.modules = {"network": self.network}
         self.optimizers = build_optimizers(self.network, settings)
@@ -238,7 +241,17 @@ class EncryptorTask:
         with torch.no_grad():
             right, other, *wrong = self.space.generator.map(torch.from_numpy(z).to(self.space.device)).chunk(PASSWORDS)
         encrypted, encrypted_other = self.network(codes, right), self.network(codes, other)
-        return right, [encrypted, encrypted_other, *(self.network(encrypted, key) for key in (right, *wrong))]
+        read = self._add_noise(encrypted, draw)
+        return right, [encrypted, encrypted_other, *(self.network(read, key) for key in (right, *wrong))]
+
+    def _add_noise(self, codes: Tensor, draw: np.random.Generator) -> Tensor:
+        """Encrypted codes as they are read from images: with noise in their coordinates."""
+        deviation = self.settings.small_scale.noise
+        if not deviation:
+            return codes
+        directions = self.network.visible.directions
+        noise = draw.standard_normal((len(codes), len(directions)), dtype=np.float32)
+        return codes + deviation * (torch.from_numpy(noise).to(codes.device) @ directions).view_as(codes)
 
     def _weigh_codes(self, codes: Tensor) -> Tensor:
         """Codes (N, layers, style) -> (N, layers * style), standardized and weighted by their influence on images."""
@@ -261,8 +274,9 @@ def build_untrained(settings: RiddleSettings, space: LatentSpace) -> LatentEncry
     """An encryptor with the widths of ``settings``, for the generator of ``space``."""
     generator = space.generator
     return LatentEncryptor(
-        generator.layers, generator.style_width, settings.groups, settings.width, settings.heads, settings.hidden
-    )
+        generator.layers, generator.style_width, settings.groups, settings.width, settings.heads, settings.hidden,
+        settings.small_scale.visible,
+    )  # fmt: skip
 
 
 def build_network(settings: RiddleSettings, space: LatentSpace) -> LatentEncryptor:
