@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from masquerade.core.errors import ParameterError
@@ -320,6 +320,8 @@ def test_a_number_and_a_word_have_their_values_of_yaml_1_2():
 texts = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(SCALARS)
 
 
+@example("-_")
+@example("._")
 @given(texts | st.from_regex(r"[-+.:_0-9oxeabn]{1,9}", fullmatch=True))
 def test_any_text_is_read_as_dvc_reads_it(text):
     from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml

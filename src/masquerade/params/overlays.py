@@ -83,7 +83,7 @@ def parse_yaml(text: str, name: object) -> dict[str, Any]:
     try:
         tree = YAML(typ="safe").load(text)  # YAML 1.2, parsed in C: requirements.lock has ruamel.yaml.clib
         wrong = [key for key in _iterate_keys(tree) if not isinstance(key, str)]
-    except (YAMLError, RecursionError) as error:
+    except (YAMLError, RecursionError, ValueError) as error:  # the last for a number without digits: -_
         raise ParameterError(f"{name} is not valid YAML{_describe_mistake(error)}.") from error
     if not isinstance(tree, dict):
         raise ParameterError(f"{name} must be a mapping of names to values.")
