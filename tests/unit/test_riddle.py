@@ -294,6 +294,12 @@ class TestVisibleCodes:
         torch.testing.assert_close(kept, short, atol=1e-4, rtol=0)
         torch.testing.assert_close(cut, torch.full((1, self.COUNT), LONGEST), atol=1e-4, rtol=0)
 
+    def test_lengthened_codes_keep_their_direction(self, visible):
+        short = torch.full((2, self.COUNT), 0.5)
+        longer = visible.lengthen(visible.build_codes(short, self.LAYERS), torch.tensor([1.4, 100.0]))
+        expected = torch.tensor([[0.7], [LONGEST]]).expand(2, self.COUNT)
+        torch.testing.assert_close(visible.find_coordinates(longer), expected, atol=1e-4, rtol=0)
+
     def test_code_is_read_from_its_image(self, codes, visible):
         """From a start that is wrong by a deviation, with a generator that draws each pixel as a sum of numbers."""
         draw = torch.Generator().manual_seed(0)
@@ -307,7 +313,7 @@ class TestVisibleCodes:
         search = RefinementSettings(
             steps=150, learning_rate=0.1, pixels=1.0, coarse=0.0, perceptual=0.0, prior=0.0, identity=0.0
         )
-        found = visible.find_coordinates(visible.read(images, lambda shown: wrong, generator, search))
+        found = visible.find_coordinates(visible.read(images, wrong, generator, search))
         torch.testing.assert_close(found, secret, atol=0.05, rtol=0)
 
 
@@ -331,7 +337,7 @@ def test_search_finds_a_code_whose_image_is_nearer_than_that_of_the_encoder(visi
     images = visible_method.anonymize(faces, 0, each(faces))
     visible, space = visible_method._network.visible, visible_method._space
     encoded = visible(space.inverter(torch.from_numpy(images)))
-    found = visible_method._read(images)
+    found = visible_method._read(images, space.encode(images))
     before, after = (np.square(space.draw(codes).numpy() - images).mean() for codes in (encoded, found))
     assert after < 0.5 * before
     expected = visible_method.recover_saved(found.numpy(), each(faces))

@@ -21,17 +21,17 @@ Read = TypeVar("Read")
 class Remembered(Generic[Read]):
     """``read`` for images (N, 3, H, W), whose result for the last ``kept`` sets of images is kept.
 
-    Whoever gets a result must not change it.
+    ``further`` arguments of a call follow from the images. Whoever gets a result must not change it.
     """
 
-    def __init__(self, read: Callable[[np.ndarray], Read], kept: int = 1):
+    def __init__(self, read: Callable[..., Read], kept: int = 1):
         self._read, self._kept = read, kept
         self._known: dict[bytes, Read] = {}
 
-    def __call__(self, images: np.ndarray) -> Read:
+    def __call__(self, images: np.ndarray, *further: object) -> Read:
         digest = hashlib.sha256(images.tobytes()).digest()
         if digest not in self._known:
             while len(self._known) >= self._kept:  # first, so that memory holds no more results
                 self._known.pop(next(iter(self._known)))
-            self._known[digest] = self._read(images)
+            self._known[digest] = self._read(images, *further)
         return self._known[digest]

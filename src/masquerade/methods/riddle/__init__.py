@@ -135,8 +135,8 @@ class RiddleVariant(Settings):
     """What RiDDLE does with an image, without a new training."""
 
     search: RefinementSettings | None = None
-    """The optimization that reads an encrypted code from its image, for ``small_scale.visible``; null takes the codes of
-    the inversion, as does a network that encrypts all of W+."""
+    """The optimization that finds a code in the directions of ``small_scale.visible`` for an original or an encrypted
+    image; null takes the codes of the inversion, for a network that encrypts all of W+."""
 
 
 BYTES = 8  # bytes of the derived key for each number

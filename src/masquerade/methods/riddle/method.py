@@ -41,16 +41,15 @@ class Riddle(Method):
     def __init__(self, params: RiddleSettings, variant: Settings, resources: Resources):
         from masquerade.methods._batches import Remembered
         from masquerade.methods.latent.codes import Codes
-        from masquerade.methods.latent.space import BATCH, LatentSpace
+        from masquerade.methods.latent.space import LatentSpace
         from masquerade.methods.riddle import training
-        from masquerade.networks.inputs import apply_in_batches
 
         super().__init__(params, variant, resources)
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
         self._network = training.load(params, self.checkpoint, resources.backbones, self._space)
         # the codes of the last images are kept: an attacker tries many keys on the same ones
-        self._read = Remembered(lambda images: apply_in_batches(self._search, BATCH, images), kept=8)
+        self._reduced, self._read = Remembered(self._search, kept=8), Remembered(self._search, kept=8)
 
     @classmethod
     def train(cls, params: RiddleSettings, job: TrainingJob) -> None:
@@ -70,8 +69,8 @@ class Riddle(Method):
 
     def recover(self, images: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         """Encodes, decrypts and draws. Raises PictureError for images of another size."""
-        self._space.check_size(images)
-        codes = self._read(images) if self.variant.search else self._space.invert(images)
+        space = self._space
+        codes = self._read(images, space.encode(images)) if self.variant.search else space.invert(images)
         return self._draw(self._transform(codes, keys))
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
@@ -100,7 +99,8 @@ class Riddle(Method):
         return {"style_layers": "-".join(map(str, self._network.sizes)), "password": "HKDF-SHA256 -> z -> W"}
 
     def _encrypt(self, faces: Faces, keys: Sequence[bytes] | None) -> "Tensor":
-        return self._transform(self._codes.w_plus(faces), keys)
+        codes = self._codes.w_plus(faces)
+        return self._transform(self._reduced(faces.images, codes) if self.variant.search else codes, keys)
 
     def _transform(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
         """Codes (N, layers, style) after the network: codes of faces are encrypted, encrypted codes are decrypted."""
@@ -110,11 +110,13 @@ class Riddle(Method):
         z = stack_per_key(keys, lambda key: derive_password(key, space.generator.style_width))
         return apply_in_batches(self._network, 32, codes, apply_in_batches(space.generator.map, len(z), z))
 
-    def _search(self, images: "Tensor") -> "Tensor":
-        """The encrypted codes (N, layers, style) of which images (N, 3, S, S) were drawn."""
-        assert self.variant.search is not None
-        space = self._space
-        return self._network.visible.read(images, space.inverter, space.generator, self.variant.search)
+    def _search(self, images: np.ndarray, start: "Tensor") -> "Tensor":
+        """The codes (N, layers, style) in the visible directions whose images are nearest to images (N, 3, S, S)."""
+        from masquerade.methods.latent.space import BATCH
+        from masquerade.networks.inputs import apply_in_batches
+
+        visible, generator, settings = self._network.visible, self._space.generator, self.variant.search
+        return apply_in_batches(lambda *part: visible.read(*part, generator, settings), BATCH, images, start)
 
     def _draw(self, codes: "Tensor") -> np.ndarray:
         return self._space.draw(codes).numpy()

@@ -54,7 +54,8 @@ class LatentEncryptor(nn.Module):
 
     ``groups``: numbers of style layers, which `divide_layers` adapts to ``layers``. Codes and passwords are
     standardized by ``mean`` (style,) and ``deviation`` () of W before the transformer, and the result the reverse. With
-    ``visible`` directions (ours; 0: none), codes are reduced to these before and after it. Raises ValueError if a group would be empty or ``heads`` does not divide ``width``.
+    ``visible`` directions (ours; 0: none), codes are reduced to these before and after it. Raises ValueError if a group
+    would be empty or ``heads`` does not divide ``width``.
     """
 
     mean: Tensor

@@ -15,6 +15,7 @@ from masquerade.core.images import to_float
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import RiddleSettings
 from masquerade.methods.riddle.network import LatentEncryptor
+from masquerade.methods.riddle.visible import LONGEST
 from masquerade.networks import deterministic
 from masquerade.networks.inputs import apply_in_batches, place, round_to_8_bits
 from masquerade.networks.lpips import load_loss
@@ -261,7 +262,11 @@ class EncryptorTask:
     def _draw_faces(self, draw: np.random.Generator, count: int) -> tuple[np.ndarray, Tensor]:
         """Rows of training faces (count,) and their codes (count, layers, style)."""
         rows = draw.integers(0, len(self.codes), count)
-        return rows, self.codes[torch.from_numpy(rows)].to(self.space.device)
+        codes = self.codes[torch.from_numpy(rows)].to(self.space.device)
+        if self.settings.small_scale.visible:  # the coordinates that optimization finds are longer than the encoder's
+            factors = torch.from_numpy(draw.uniform(1, LONGEST, count).astype(np.float32)).to(codes.device)
+            codes = self.network.visible.lengthen(codes, factors)
+        return rows, codes
 
     def _schedule(self, step: int) -> None:
         factor = compute_cooldown(step, self.settings.steps, self.settings.cooldown)

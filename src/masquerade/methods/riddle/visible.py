@@ -2,7 +2,8 @@
 
 Two codes of W+ can give the same image, so an image does not determine its code. The encoder of the inversion gives
 codes that differ in few directions. An image that is drawn of a code in these directions determines their coordinates:
-from the encoder's answer, steps of optimization lead to them.
+from the encoder's answer, steps of optimization lead to them. The same steps find the coordinates whose image is most
+like an original.
 """
 
 from typing import Any
@@ -13,9 +14,9 @@ from torch import Tensor, nn
 from masquerade.backbones.inversion import RefinementSettings
 from masquerade.backbones.inversion.inverter import compare_identities, refine
 
-LONGEST = 1.2
-"""The largest length of the coordinates of an encrypted code, as a multiple of the root of their number, which is the
-length that faces have."""
+LONGEST = 1.5
+"""The largest length of coordinates, as a multiple of the root of their number, which is the length that the encoder's
+codes of faces have. The coordinates that optimization finds for a face are up to 1.6 times as long."""
 
 
 class VisibleCodes(nn.Module):
@@ -59,15 +60,18 @@ class VisibleCodes(nn.Module):
         lengths = coordinates.norm(dim=1, keepdim=True)
         return self.build_codes(coordinates * (longest / lengths.clamp(min=longest)), codes.shape[1])
 
-    def read(self, images: Tensor, inverter: Any, generator: Any, settings: RefinementSettings) -> Tensor:
-        """The codes (N, layers, style) of which images (N, 3, S, S) were drawn.
+    def lengthen(self, codes: Tensor, factors: Tensor) -> Tensor:
+        """The codes (N, layers, style) with coordinates that are ``factors`` (N,) times as long, at most LONGEST."""
+        return self(self.build_codes(factors[:, None] * self.find_coordinates(codes), codes.shape[1]))
 
-        ``settings.prior`` weighs the mean square of the coordinates, which is 1 for faces.
+    def read(self, images: Tensor, start: Tensor, generator: Any, settings: RefinementSettings) -> Tensor:
+        """The codes (N, layers, style) whose drawn images are nearest to images (N, 3, S, S), from ``start`` on.
+
+        ``settings.prior`` weighs the mean square of the coordinates, which is 1 for the encoder's codes of faces.
         """
-        start = self.find_coordinates(inverter(images))
         further = compare_identities(images, settings.identity) if settings.identity else None
-        drawn = _DrawnCoordinates(self, generator)
-        found = refine(start[:, None], images, drawn, lambda part: part, settings, further=further)
+        drawn, coordinates = _DrawnCoordinates(self, generator), self.find_coordinates(start)
+        found = refine(coordinates[:, None], images, drawn, lambda part: part, settings, further=further)
         return self.build_codes(found[:, 0], generator.layers)
 
 
