@@ -13,7 +13,7 @@ import kit
 from masquerade.assets import packaged
 from masquerade.backbones.inversion import RefinementSettings
 from masquerade.core import keys
-from masquerade.core.errors import CheckpointError
+from masquerade.core.errors import CheckpointError, ParameterError
 from masquerade.core.images import FaceArchive, to_float, to_uint8
 from masquerade.methods import Resources
 from masquerade.methods.latent.space import LatentSpace
@@ -353,6 +353,13 @@ def test_image_is_read_from_the_answer_of_the_encoder(visible_method, faces):
     np.testing.assert_array_equal(visible_method.recover(images, each(faces)), expected)
 
 
+def test_search_without_directions_is_refused():
+    search = {"steps": 1, "learning_rate": 0.1, "pixels": 1.0, "coarse": 0.0, "perceptual": 0.0, "prior": 0.0,
+              "identity": 0.0}  # fmt: skip
+    with pytest.raises(ParameterError, match=r"small_scale\.visible"):
+        Riddle(knobs(), Riddle.Variant(search=search), Resources())
+
+
 def test_noise_without_directions_is_refused():
-    with pytest.raises(ValueError, match="needs small_scale.visible"):
+    with pytest.raises(ValueError, match=r"needs small_scale\.visible"):
         knobs(small_scale={"noise": 0.1})

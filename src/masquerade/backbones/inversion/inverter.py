@@ -17,7 +17,6 @@ from masquerade.core.errors import CheckpointError
 from masquerade.networks import deterministic, inputs, lpips
 from masquerade.networks.inputs import prepare_gradients
 from masquerade.networks.latent_encoders import Encoder4Editing, GradualStyleEncoder, MobileEncoder
-from masquerade.networks.mobile_stylegan import MobileStyleGAN
 from masquerade.networks.w_space import LinearCodes, PNSpace, load_linear_codes
 from masquerade.training import checkpoints, precision
 from masquerade.training.checkpoints import Saved
@@ -137,7 +136,7 @@ AT_ONCE = 4  # faces in a forward pass: more do not fit into the caches of a pro
 
 
 def refine(
-    codes: Tensor, images: Tensor, generator: MobileStyleGAN, space: PNSpace, settings: OptimizationSettings,
+    codes: Tensor, images: Tensor, generator: Any, space: Callable[[Tensor], Tensor], settings: OptimizationSettings,
     seen: Tensor | None = None, further: Callable[[Tensor, slice], Tensor] | None = None,
 ) -> Tensor:  # fmt: skip
     """W+ (N, layers, style) after ``settings.steps`` steps of Adam on the errors of the images (N, 3, S, S) it draws.

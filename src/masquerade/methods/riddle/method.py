@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from masquerade.core.errors import ParameterError
 from masquerade.core.images import Faces
 from masquerade.core.keys import Secret, stack_per_key
 from masquerade.core.settings import Settings
@@ -45,6 +46,11 @@ class Riddle(Method):
         from masquerade.methods.riddle import training
 
         super().__init__(params, variant, resources)
+        if self.variant.search and not params.small_scale.visible:
+            raise ParameterError(
+                "params.yaml: methods.riddle.variants sets `search`, which reads codes in the directions of "
+                "methods.riddle.params.small_scale.visible, and that is 0. Set `search: null`, or train with some."
+            )
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
         self._network = training.load(params, self.checkpoint, resources.backbones, self._space)
@@ -116,7 +122,13 @@ class Riddle(Method):
         from masquerade.networks.inputs import apply_in_batches
 
         visible, generator, settings = self._network.visible, self._space.generator, self.variant.search
-        return apply_in_batches(lambda *part: visible.read(*part, generator, settings), BATCH, images, start)
+        assert visible is not None
+        assert settings is not None
+
+        def read(images: "Tensor", start: "Tensor") -> "Tensor":
+            return visible.read(images, start, generator, settings)
+
+        return apply_in_batches(read, BATCH, images, start)
 
     def _draw(self, codes: "Tensor") -> np.ndarray:
         return self._space.draw(codes).numpy()

@@ -60,6 +60,7 @@ class LatentEncryptor(nn.Module):
 
     mean: Tensor
     deviation: Tensor
+    visible: VisibleCodes | None
 
     def __init__(
         self,
@@ -78,13 +79,16 @@ class LatentEncryptor(nn.Module):
         self.groups = nn.ModuleList(GroupEncryptor(size, style, width, heads, hidden) for size in self.sizes)
         self.register_buffer("mean", torch.zeros(style))
         self.register_buffer("deviation", torch.ones(()))
-        self.visible = VisibleCodes(layers, style, visible) if visible else nn.Identity()
+        self.visible = VisibleCodes(layers, style, visible) if visible else None
 
     def forward(self, codes: Tensor, password: Tensor) -> Tensor:
-        codes = self.visible(codes)
+        codes = self._reduce(codes)
         key = self.standardize(password)[:, None].expand_as(codes)  # the same for every layer
         parts = zip(self.groups, self.standardize(codes).split(self.sizes, 1), key.split(self.sizes, 1), strict=True)
-        return self.visible(self.mean + self.deviation * torch.cat([group(*part) for group, *part in parts], dim=1))
+        return self._reduce(self.mean + self.deviation * torch.cat([group(*part) for group, *part in parts], dim=1))
+
+    def _reduce(self, codes: Tensor) -> Tensor:
+        return codes if self.visible is None else self.visible(codes)
 
     def standardize(self, codes: Tensor) -> Tensor:
         """Codes of W or W+ (..., style), standardized by mean and deviation of W."""

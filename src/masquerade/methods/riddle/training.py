@@ -142,7 +142,7 @@ class EncryptorTask:
         self.codes = torch.cat([space.encode(to_float(part)) for part in parts])
         self.identities = apply_in_batches(identity, DECODED, pictures)
         self.network = build_network(settings, space).to(space.device)
-        if settings.small_scale.visible:
+        if self.network.visible:
             self.network.visible.measure(self.codes)
             self.codes = self.network.visible(self.codes.to(space.device)).cpu()
         self.influence = measure_influence(self.network, space).sqrt() if settings.codes_alone else None
@@ -247,10 +247,10 @@ class EncryptorTask:
 
     def _add_noise(self, codes: Tensor, draw: np.random.Generator) -> Tensor:
         """Encrypted codes as they are read from images: with noise in their coordinates."""
-        deviation = self.settings.small_scale.noise
-        if not deviation:
+        deviation, visible = self.settings.small_scale.noise, self.network.visible
+        if visible is None or not deviation:
             return codes
-        directions = self.network.visible.directions
+        directions = visible.directions
         noise = draw.standard_normal((len(codes), len(directions)), dtype=np.float32)
         return codes + deviation * (torch.from_numpy(noise).to(codes.device) @ directions).view_as(codes)
 
@@ -263,7 +263,7 @@ class EncryptorTask:
         """Rows of training faces (count,) and their codes (count, layers, style)."""
         rows = draw.integers(0, len(self.codes), count)
         codes = self.codes[torch.from_numpy(rows)].to(self.space.device)
-        if self.settings.small_scale.visible:  # the coordinates that optimization finds are longer than the encoder's
+        if self.network.visible:  # the coordinates that optimization finds are longer than the encoder's
             factors = torch.from_numpy(draw.uniform(1, LONGEST, count).astype(np.float32)).to(codes.device)
             codes = self.network.visible.lengthen(codes, factors)
         return rows, codes

@@ -38,7 +38,7 @@ class VisibleCodes(nn.Module):
         """Set mean and directions from the codes (M, layers, style) of faces, M > ``count``."""
         flat = codes.flatten(1).double()
         centered = flat - flat.mean(dim=0)
-        values, vectors = torch.linalg.eigh(centered @ centered.T / len(flat))  # rising; of M faces, not of all numbers
+        vectors = torch.linalg.eigh(centered @ centered.T / len(flat))[1]  # rising; of M faces, not of all numbers
         chosen = vectors.flip(1)[:, : len(self.directions)].T  # (count, M)
         directions = chosen @ centered / len(flat) ** 0.5  # their lengths are the deviations
         largest = directions.gather(1, directions.abs().argmax(dim=1, keepdim=True))
