@@ -26,6 +26,8 @@ PATHS = Paths(SCALE)
 STAND_INS = loading.load(ROOT, SCALE).latent_stand_ins
 DISTANCE, WRITTEN = 0.6, 0.65
 """The published threshold of dlib's recognizer (King 2017), and the distance beyond which `anonymize` writes a face."""
+TURN = 8.0
+"""Degrees of yaw by which a face may turn and still count as having kept its pose."""
 FAR, FAR_OF_KEYS = 0.001, 0.01
 """False-accept rates on other people: of what is anonymized, and of what is recovered."""
 CHILD, OLD, PROFILE = 18, 50, 20.0
@@ -135,12 +137,14 @@ def compare(cell: str, source: pd.DataFrame, limits: dict[str, float]) -> list[s
     years = (made["age_gender.age"] - clear["age_gender.age"]).abs().mean()
     same = (made["age_gender.male"] > 0.5) == (clear["age_gender.male"] > 0.5)
     ethnic = [face_tables.stack(frame["ethnicity.ethnicity"]).argmax(axis=1) for frame in (made, clear)]
+    turns = [face_tables.stack(frame["face_mesh.pose"])[:, 0] for frame in (made, clear)]  # yaw, degrees
+    turned = np.abs(turns[0] - turns[1])
     accepted = [count_finite(apart[judge], apart[judge] < limits[judge]) for judge in limits]
     return [
         f"{np.nanmedian(dlib):.2f}", count_finite(dlib, dlib > DISTANCE),
         count_finite(dlib, dlib > WRITTEN),
         count((made["dlib_face.detected"] > 0).to_numpy()), f"{years:.1f}", count(same.to_numpy()),
-        count(ethnic[0] == ethnic[1]), *accepted[1:],
+        count(ethnic[0] == ethnic[1]), count_finite(turned, turned < TURN), *accepted[1:],
     ]  # fmt: skip
 
 
@@ -149,7 +153,8 @@ def by_method() -> str:
     source = face_tables.read(ROOT / PATHS.source_measurements.format(dataset=DATASET)).set_index("id")
     limits = {judge: find_limit(judge, FAR) for judge in ("dlib_face", "faceres", "faceplugin")}
     head = ["", "dlib distance, median", f"beyond {DISTANCE}", f"beyond {WRITTEN}", "found by HOG", "years of change",
-            "gender kept", "ethnicity kept", "accepted by faceres", "accepted by faceplugin"]  # fmt: skip
+            "gender kept", "ethnicity kept", f"yaw within {TURN:g} degrees", "accepted by faceres",
+            "accepted by faceplugin"]  # fmt: skip
     rows = [
         [cautions.mark_title(title, cell.partition("/")[0], STAND_INS), *compare(cell, source, limits)]
         for title, cell in METHODS.items()

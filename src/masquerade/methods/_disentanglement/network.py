@@ -305,19 +305,20 @@ class FrozenStageOne:
             assert self.space is not None
             codes = apply_in_batches(lambda vector, *maps: network.map_code(vector, maps), self._batch, identity, *maps)
             if self._identity_steps:
-                codes = apply_in_batches(self._approach, AT_ONCE, codes, identity)
+                codes = apply_in_batches(self._approach, AT_ONCE, codes, identity, *maps)
             return self.space.draw(codes, names).numpy()  # (N, layers, style) -> (N, 3, S, S)
         return apply_in_batches(lambda vector, *maps: network.fuse(vector, maps), self._batch, identity, *maps).numpy()
 
-    def _approach(self, codes: Tensor, identity: Tensor) -> Tensor:
+    def _approach(self, codes: Tensor, identity: Tensor, attributes: Tensor) -> Tensor:
         assert self.space is not None
-        basis = self.network.basis
+        basis, generator = self.network.basis, self.space.generator
 
         def recognize(images: Tensor) -> Tensor:
             return normalize(self._identity(images.clamp(-1, 1)) @ basis.mT)
 
         target = normalize(identity @ basis.mT)
-        return approach_identity(codes, target, self.space.generator, self._codes_of_w, recognize, self._identity_steps)
+        looks = generator.synthesize(generator.latent_avg + attributes)
+        return approach_identity(codes, target, looks, generator, self._codes_of_w, recognize, self._identity_steps)
 
     @cached_property
     def _codes_of_w(self) -> PNSpace:

@@ -176,21 +176,25 @@ class Ifadit(Method):
         def part(identity: "Tensor", attributes: "Tensor", background: "Tensor", mask: "Tensor") -> "Tensor":
             codes = self._disentangler.codes(identity, attributes)
             if self.variant.identity_steps:
-                codes = self._approach(codes, identity, lambda generated: paste(generated, background, mask))
+                codes = self._approach(
+                    codes, identity, background, lambda generated: paste(generated, background, mask)
+                )
             return paste(self._networks.generator.synthesize(codes).clamp(-1, 1), background, mask)
 
         batch = AT_ONCE if self.variant.identity_steps else BATCH
         return self._apply(part, identity, attributes, background, mask, batch=batch)
 
-    def _approach(self, codes: "Tensor", identity: "Tensor", paste: "Callable[[Tensor], Tensor]") -> "Tensor":
-        """The codes of M, brought to images with the ``identity``: `approach_identity` on the finished images."""
+    def _approach(
+        self, codes: "Tensor", identity: "Tensor", background: "Tensor", paste: "Callable[[Tensor], Tensor]"
+    ) -> "Tensor":
+        """The codes of M, brought to the ``identity`` and the colors of ``background``: `approach_identity`."""
         from torch.nn.functional import normalize
 
         from masquerade.methods.latent.identities import approach_identity
 
         networks = self._networks
         return approach_identity(
-            codes, normalize(identity), networks.generator, self._codes_of_w,
+            codes, normalize(identity), background, networks.generator, self._codes_of_w,
             lambda drawn: networks.identity(paste(drawn)), self.variant.identity_steps,
         )  # fmt: skip
 
