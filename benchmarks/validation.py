@@ -28,22 +28,24 @@ class Validation:
         archive = FaceArchive(ROOT / self.paths.faces.format(dataset=self.dataset))
         people = archive.select("validation").drop_duplicates("identity")
         self.faces = archive.load(rows=people.head(count))
-        others = archive.load(rows=people.iloc[count:])
-        names = others.index["identity"].to_numpy()
+        self._others = archive.load(rows=people.iloc[count:])
+        names = self._others.index["identity"].to_numpy()
         self._judges = {name: discovery.load("judges", name)(self.parameters.judges[name], {}) for name in JUDGES}
         self._originals = {name: self._embed(name, self.faces.images) for name in JUDGES}
         self._thresholds = {
-            name: estimate_threshold(FAR, pair_strangers(self._embed(name, others.images), names, FAR), 0)
+            name: estimate_threshold(FAR, pair_strangers(self._embed(name, self._others.images), names, FAR), 0)
             for name in JUDGES
         }
 
     def load(self, name: str, variant: str, checkpoint: Path | None = None) -> Method:
-        """A method with the files of the build, or with another checkpoint."""
+        """A method with the files of the build, or with another checkpoint, that has seen all validation people."""
         resources = method_files.find_resources(ROOT, self.parameters, name, variant, print)
         if checkpoint is not None:
             resources = dataclasses.replace(resources, checkpoint=checkpoint)
         block = self.parameters.methods[name].variants[variant]
-        return discovery.load("methods", name)(self.parameters.training_params(name, variant), block, resources)
+        method = discovery.load("methods", name)(self.parameters.training_params(name, variant), block, resources)
+        method.observe([self.faces, self._others])
+        return method
 
     def describe(self, images: np.ndarray) -> list[str]:
         """How many images are accepted as the person, and their median distance, by each judge."""
