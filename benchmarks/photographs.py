@@ -15,7 +15,8 @@ import numpy as np
 from pages import MACHINE, ROOT, table, write
 from PIL import Image
 
-METHODS = ("falco", "identitydp", "ifadit", "riddle", "lreorg")
+METHODS = ("inverted", "falco", "identitydp", "ifadit", "riddle", "lreorg")
+"""The first is a control: it should be refused, because it hides nothing."""
 TEST = {
     "obama.jpg": "0930e3aa8cae5920",
     "obama2.jpg": "a7efcc9073752747",
@@ -23,6 +24,7 @@ TEST = {
     "biden.jpg": "3c17508bb91554c6",
 }
 """Photographs of the test part -> the beginning of their SHA-256."""
+JUDGES = ("faceres", "age_gender", "face_mesh")
 ACCEPTED = 0.33
 """faceres accepts a smaller 1 - cosine as the same person at a false-accept rate of 0.1 % (docs/anonymize.md)."""
 KEY = "a key of a benchmark, which protects nobody"
@@ -52,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photographs", type=Path, required=True)
     series = read_series(parser.parse_args().photographs)
-    faceres = discovery.load("judges", "faceres")(NoParameters(), {})
+    faceres, ages, poses = (discovery.load("judges", name)(NoParameters(), {}) for name in JUDGES)
     originals = {name: cut_face(picture) for name, (_, picture) in series.items()}
     rows = []
     for method in METHODS:
@@ -63,24 +65,29 @@ def main() -> None:
             try:
                 result = loaded.anonymize(picture, faces="largest", **options)
             except masquerade.PictureError as error:
-                rows.append(
-                    [loaded.title, name, part, f"refused: {error}", "", "", f"{time.perf_counter() - began:.0f}"]
-                )
+                spent = time.perf_counter() - began
+                rows.append([loaded.title, name, part, f"refused: {error}", "", "", "", "", "", f"{spent:.0f}"])
                 continue
             seconds = time.perf_counter() - began
             both = to_float(np.stack([np.asarray(result.image), originals[name]]))
             first, second = faceres.measure(both)["embedding"]
             apart = 1 - float(first @ second)
             verdict = "accepted" if apart < ACCEPTED else "not accepted"
+            looks, yaw = ages.measure(both), poses.measure(both)["pose"][:, 0]
+            men = looks["male"] > 0.5
             rows.append([loaded.title, name, part, "written", f"{result.distance:.2f}", f"{apart:.2f}, {verdict}",
-                         f"{seconds:.0f}"])  # fmt: skip
+                         f"{looks['age'][1]:.0f} → {looks['age'][0]:.0f}", "yes" if men[0] == men[1] else "no",
+                         f"{abs(yaw[0] - yaw[1]):.0f}", f"{seconds:.0f}"])  # fmt: skip
     write(
         "photographs",
         "# Free photographs",
         f"The largest face of each photograph, scale `photo`, {MACHINE}. *looked at*: used while methods were made; "
         "*test*: frozen before. dlib: the distance to the original (a result at 0.65 or less is not written). faceres: "
-        f"1 − cosine, and whether it accepts the person at a false-accept rate of 0.1 % (below {ACCEPTED}).",
-        table(["method", "photograph", "part", "outcome", "dlib", "faceres", "seconds"], rows),
+        f"1 − cosine, and whether it accepts the person at a false-accept rate of 0.1 % (below {ACCEPTED}). age: "
+        "apparent years before and after; yaw: by how many degrees the head turned.",
+        table(
+            ["method", "photograph", "part", "outcome", "dlib", "faceres", "age", "gender kept", "yaw", "seconds"], rows
+        ),
     )
 
 
