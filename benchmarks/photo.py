@@ -245,22 +245,23 @@ def by_attribute() -> Iterator[str]:
         yield table([*head, "gender kept"], lines)
 
 
-def copy_claims() -> None:
-    """The build's page of claims, if all of its tables were built."""
+def copy_claims() -> bool:
+    """Copy the build's page of claims. Returns False if the build is not complete, and has none."""
     page = ROOT / f"{PATHS.claims_table}.md"
     if page.is_file():
         write(f"{SCALE}_claims", page.read_text(encoding="utf-8").rstrip())
+    return page.is_file()
 
 
 def main() -> None:
-    copy_claims()
+    state = "" if copy_claims() else " **The build is not complete.**"
     rules = sorted(seconds().items(), key=lambda item: -sum(item[1]))
-    total = sum(sum(values) for _, values in rules)
+    jobs, total = sum(len(values) for _, values in rules), sum(sum(values) for _, values in rules)
     write(
         SCALE,
         "# The build of `photo`",
-        f"`snakemake all --config scale=photo`, one build. {MACHINE}. All jobs together took {total / 60:.0f} "
-        "minutes of a processor's core.",
+        f"`snakemake all --config scale=photo`, one build. {MACHINE}.{state} Its {jobs} finished jobs took "
+        f"{total / 60:.0f} minutes of a processor's core.",
         "## Methods on generated people",
         f"The test people of `{DATASET}`, one image each. In brackets stands the 95 % interval of a share (Wilson). "
         f"faceres and faceplugin accept at a false-accept rate of {FAR:.1%} on the validation people.",
