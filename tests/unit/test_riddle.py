@@ -353,6 +353,30 @@ def test_image_is_read_from_the_answer_of_the_encoder(visible_method, faces):
     np.testing.assert_array_equal(visible_method.recover(images, each(faces)), expected)
 
 
+def test_correction_finds_the_code_that_was_encrypted(visible_method, faces):
+    """Nearer to the original's code than the answer of the network, and encrypted to what was read."""
+    network, key = visible_method._network, each(faces)
+    original = network.visible(torch.from_numpy(visible_method._codes.w_plus(faces).numpy()))
+    with torch.no_grad():
+        encrypted = visible_method._transform(original, key)
+        decrypted = visible_method._transform(encrypted, key)
+    corrected = network.correct(decrypted, encrypted, visible_method._find_passwords(key), 100)
+
+    def measure(codes, target):
+        with torch.no_grad():
+            return (network.visible.find_coordinates(codes) - network.visible.find_coordinates(target)).norm()
+
+    assert measure(corrected, original) < 0.9 * measure(decrypted, original)
+    left, before = (measure(visible_method._transform(codes, key), encrypted) for codes in (corrected, decrypted))
+    assert left < 0.1 * before
+
+
+@pytest.mark.parametrize("variant", [{"correction_steps": 1}])
+def test_correction_without_directions_is_refused(variant):
+    with pytest.raises(ParameterError, match=r"correction_steps.*small_scale\.visible"):
+        Riddle(knobs(), Riddle.Variant(**variant), Resources())
+
+
 def test_search_without_directions_is_refused():
     search = {"steps": 1, "learning_rate": 0.1, "pixels": 1.0, "coarse": 0.0, "perceptual": 0.0, "prior": 0.0,
               "identity": 0.0}  # fmt: skip

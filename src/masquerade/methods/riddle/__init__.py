@@ -137,6 +137,8 @@ class RiddleVariant(Settings):
     search: RefinementSettings | None = None
     """The optimization that finds a code in the directions of ``small_scale.visible`` for an original or an encrypted
     image; null takes the codes of the inversion, for a network that encrypts all of W+."""
+    correction_steps: NonNegativeInt = 0
+    """Steps of `LatentEncryptor.correct` after the network decrypted; 0 takes its answer, as published."""
 
 
 BYTES = 8  # bytes of the derived key for each number

@@ -1,7 +1,7 @@
 """RiDDLE: a transformer encrypts the code of a face with a password, and decrypts it with the same password."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from masquerade.methods.latent.descriptions import CodeDescriptions
+
+FACES = 32  # in a batch of the network
 
 
 class Riddle(Method):
@@ -46,11 +48,12 @@ class Riddle(Method):
         from masquerade.methods.riddle import training
 
         super().__init__(params, variant, resources)
-        if self.variant.search and not params.small_scale.visible:
-            raise ParameterError(
-                "params.yaml: methods.riddle.variants sets `search`, which reads codes in the directions of "
-                "methods.riddle.params.small_scale.visible, and that is 0. Set `search: null`, or train with some."
-            )
+        for name, value in (("search", self.variant.search), ("correction_steps", self.variant.correction_steps)):
+            if value and not params.small_scale.visible:
+                raise ParameterError(
+                    f"params.yaml: methods.riddle.variants sets `{name}`, which works in the directions of "
+                    "methods.riddle.params.small_scale.visible, and that is 0. Leave it out, or train with some."
+                )
         self._space = LatentSpace(resources.backbones)
         self._codes = Codes(self._space, resources.latents)
         self._network = training.load(params, self.checkpoint, resources.backbones, self._space)
@@ -77,7 +80,7 @@ class Riddle(Method):
         """Encodes, decrypts and draws. Raises PictureError for images of another size."""
         space = self._space
         codes = self._read(images, space.encode(images)) if self.variant.search else space.invert(images)
-        return self._draw(self._transform(codes, keys))
+        return self._draw(self._decrypt(codes, keys))
 
     def save(self, faces: Faces, seed: int, keys: Sequence[bytes] | None) -> np.ndarray:
         """The encrypted W+, float32 (N, layers, style)."""
@@ -86,7 +89,7 @@ class Riddle(Method):
     def recover_saved(self, saved: np.ndarray, keys: Sequence[bytes] | None) -> np.ndarray:
         import torch
 
-        return self._draw(self._transform(torch.from_numpy(saved), keys))
+        return self._draw(self._decrypt(torch.from_numpy(saved), keys))
 
     def describe(self, faces: Faces) -> list[bytes]:
         """The inverted code of the original."""
@@ -108,13 +111,28 @@ class Riddle(Method):
         codes = self._codes.w_plus(faces)
         return self._transform(self._reduced(faces.images, codes) if self.variant.search else codes, keys)
 
+    def _decrypt(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
+        from masquerade.networks.inputs import apply_in_batches
+
+        decrypted, steps = self._transform(codes, keys), self.variant.correction_steps
+        if not steps:
+            return decrypted
+        correct = partial(self._network.correct, steps=steps)
+        return apply_in_batches(correct, FACES, decrypted, codes, self._find_passwords(keys))
+
     def _transform(self, codes: "Tensor", keys: Sequence[bytes] | None) -> "Tensor":
         """Codes (N, layers, style) after the network: codes of faces are encrypted, encrypted codes are decrypted."""
         from masquerade.networks.inputs import apply_in_batches
 
-        space = self._space
-        z = stack_per_key(keys, lambda key: derive_password(key, space.generator.style_width))
-        return apply_in_batches(self._network, 32, codes, apply_in_batches(space.generator.map, len(z), z))
+        return apply_in_batches(self._network, FACES, codes, self._find_passwords(keys))
+
+    def _find_passwords(self, keys: Sequence[bytes] | None) -> "Tensor":
+        """The password of each face in W, (N, style)."""
+        from masquerade.networks.inputs import apply_in_batches
+
+        generator = self._space.generator
+        z = stack_per_key(keys, lambda key: derive_password(key, generator.style_width))
+        return apply_in_batches(generator.map, len(z), z)
 
     def _search(self, images: np.ndarray, start: "Tensor") -> "Tensor":
         """The codes (N, layers, style) in the visible directions whose images are nearest to images (N, 3, S, S)."""

@@ -12,6 +12,9 @@ from torch import Tensor, nn
 
 from masquerade.methods.riddle.visible import VisibleCodes
 
+CORRECTION_RATE, CORRECTION_FALL = 0.05, 0.9
+"""Rate of the first step of a correction, in deviations of faces, and the share by which it falls until the last."""
+
 
 def divide_layers(groups: Sequence[int], layers: int) -> list[int]:
     """Groups of style layers for a generator with ``layers`` of them, in the proportion of ``groups``.
@@ -86,6 +89,27 @@ class LatentEncryptor(nn.Module):
         key = self.standardize(password)[:, None].expand_as(codes)  # the same for every layer
         parts = zip(self.groups, self.standardize(codes).split(self.sizes, 1), key.split(self.sizes, 1), strict=True)
         return self._reduce(self.mean + self.deviation * torch.cat([group(*part) for group, *part in parts], dim=1))
+
+    def correct(self, decrypted: Tensor, encrypted: Tensor, password: Tensor, steps: int) -> Tensor:
+        """Codes near ``decrypted`` that this network encrypts to nearly ``encrypted``, all (N, layers, style) (ours).
+
+        The network decrypts only nearly what it encrypted. ``steps`` steps of Adam on the visible coordinates, from its
+        answer on, lower the squared distance between what they are encrypted to and what was read. Each face has steps
+        of its own, so that it does not depend on the others.
+        """
+        visible, layers = self.visible, decrypted.shape[1]
+        assert visible is not None
+        target = visible.find_coordinates(encrypted)
+        with torch.enable_grad():
+            coordinates = visible.find_coordinates(decrypted).detach().clone().requires_grad_(True)
+            optimizer = torch.optim.Adam([coordinates], lr=CORRECTION_RATE)
+            for step in range(steps):
+                optimizer.param_groups[0]["lr"] = CORRECTION_RATE * (1 - CORRECTION_FALL * step / steps)
+                optimizer.zero_grad()
+                found = visible.find_coordinates(self(visible.build_codes(coordinates, layers), password))
+                (found - target).square().sum().backward()
+                optimizer.step()
+        return visible.build_codes(coordinates.detach(), layers)
 
     def _reduce(self, codes: Tensor) -> Tensor:
         return codes if self.visible is None else self.visible(codes)
