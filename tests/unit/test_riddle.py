@@ -19,7 +19,7 @@ from masquerade.methods import Resources
 from masquerade.methods.latent.space import LatentSpace
 from masquerade.methods.riddle import derive_password, training
 from masquerade.methods.riddle.method import Riddle
-from masquerade.methods.riddle.network import LatentEncryptor, divide_layers
+from masquerade.methods.riddle.network import CORRECTABLE, LatentEncryptor, divide_layers
 from masquerade.methods.riddle.training import EVERY, Ranger
 from masquerade.methods.riddle.visible import LONGEST, VisibleCodes
 
@@ -353,22 +353,40 @@ def test_image_is_read_from_the_answer_of_the_encoder(visible_method, faces):
     np.testing.assert_array_equal(visible_method.recover(images, each(faces)), expected)
 
 
-def test_correction_finds_the_code_that_was_encrypted(visible_method, faces):
+def test_correction_finds_the_code_that_was_encrypted(visible_method, faces, monkeypatch):
     """Nearer to the original's code than the answer of the network, and encrypted to what was read."""
-    network, key = visible_method._network, each(faces)
-    original = network.visible(torch.from_numpy(visible_method._codes.w_plus(faces).numpy()))
+    monkeypatch.setattr("masquerade.methods.riddle.network.CORRECTABLE", np.inf)
+    original, decrypted, corrected, distances = correct_answers(visible_method, faces, each(faces))
+
+    def measure(codes):
+        find = visible_method._network.visible.find_coordinates
+        return (find(codes) - find(original)).norm()
+
+    assert measure(corrected) < 0.9 * measure(decrypted)
+    assert distances(corrected).mean() < 0.01 * distances(decrypted).mean()
+
+
+def test_answer_that_is_not_encrypted_to_nearly_what_was_read_is_left_as_it_is(visible_method, faces):
+    _, decrypted, corrected, distances = correct_answers(visible_method, faces, each(faces, "wrong"))
+    unchanged = (corrected == decrypted).all(dim=2).all(dim=1)
+    assert unchanged.tolist() == (distances(decrypted) > CORRECTABLE).tolist()
+    assert 0 < unchanged.sum() < len(faces)  # so the test has both kinds
+
+
+def correct_answers(method, faces, password_keys):
+    """Codes of originals, encrypted under one key, decrypted under others, corrected; and the distance that decides."""
+    network, passwords = method._network, method._find_passwords(password_keys)
+    find = network.visible.find_coordinates
+    original = network.visible(torch.from_numpy(method._codes.w_plus(faces).numpy()))
     with torch.no_grad():
-        encrypted = visible_method._transform(original, key)
-        decrypted = visible_method._transform(encrypted, key)
-    corrected = network.correct(decrypted, encrypted, visible_method._find_passwords(key), 100)
+        encrypted = method._transform(original, each(faces))
+        decrypted = method._transform(encrypted, password_keys)
 
-    def measure(codes, target):
+    def distances(codes):
         with torch.no_grad():
-            return (network.visible.find_coordinates(codes) - network.visible.find_coordinates(target)).norm()
+            return (find(network(codes, passwords)) - find(encrypted)).square().mean(dim=1)
 
-    assert measure(corrected, original) < 0.9 * measure(decrypted, original)
-    left, before = (measure(visible_method._transform(codes, key), encrypted) for codes in (corrected, decrypted))
-    assert left < 0.1 * before
+    return original, decrypted, network.correct(decrypted, encrypted, passwords, 100), distances
 
 
 @pytest.mark.parametrize("variant", [{"correction_steps": 1}])
