@@ -15,6 +15,7 @@ from masquerade.params.parameters import Parameters
 
 UNPRINTED = (
     "published",
+    "correction_steps",
     "samples_every",
     "ema",
     "cooldown",
