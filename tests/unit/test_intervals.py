@@ -14,6 +14,7 @@ from masquerade.core.statistics import (
     compute_weighted_means,
     correlate_draws,
     count_people,
+    is_extreme,
     people_weights,
 )
 from masquerade.metrics._values import share
@@ -90,6 +91,22 @@ class TestShares:
         assert none[0] == 0.0
         assert stats.beta(0.5, people + 0.5).cdf(none[1]) == pytest.approx(0.975)
         assert every == pytest.approx((1 - none[1], 1.0))
+
+    @pytest.mark.parametrize("people", [12, 72])
+    def test_mean_of_tiny_probabilities_is_no_surer_than_a_share_of_0(self, people):
+        """As the share found among many strangers, of which no sample of the people shows more than a tiny part."""
+        tiny, below_one = 1e-20, 1 - 1e-9
+        low, high = compute_interval(tiny, np.linspace(0, 2 * tiny, 20), people)
+        assert low == pytest.approx(0.0, abs=tiny)
+        assert high == pytest.approx(stats.beta(0.5, people + 0.5).ppf(0.975))
+        _, some = combine([Measured(tiny, draws=np.linspace(0, 2 * tiny, 20), people=people)] * 2, DIFFERENCE)
+        assert some is not None
+        assert some[1] > 1 / people
+        assert compute_interval(below_one, np.full(20, below_one), people)[0] == pytest.approx(1 - high)
+
+    def test_share_is_extreme_if_less_than_half_a_person_is_found_or_missed(self):
+        """Of 12 people with three images each, half a person is one and a half images."""
+        assert [found for found in range(37) if is_extreme(found / 36, 12)] == [0, 1, 35, 36]
 
     def test_share_between_has_the_interval_of_its_draws(self, draws):
         assert compute_interval(0.7, draws, 12) == compute_interval(0.7, draws)

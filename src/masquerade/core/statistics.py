@@ -74,20 +74,29 @@ def compute_interval(
     interval is the percentile one, extended to the value.
 
     ``people``: how many people are behind a value that is a share of faces, None for another number. No sample of the
-    people changes a share of 0 or 1, so its interval also contains that of Jeffreys for so many people (Brown, Cai and
-    DasGupta 2001): from 0 to the quantile of Beta(1/2, n + 1/2), or its mirror image. The images of one person are not
-    independent, so people are counted and not images.
+    people changes a share of 0 or 1, so the interval of an extreme share (`is_extreme`) also contains that of Jeffreys
+    for so many people (Brown, Cai and DasGupta 2001): from 0 to the quantile of Beta(1/2, n + 1/2), or its mirror
+    image. The images of one person are not independent, so people are counted and not images.
     """
     finite = draws[np.isfinite(draws)] if draws is not None else np.empty(0)
     if not finite.size:
         return None
     low, high = _find_bca_ends(value, finite, covered)
-    if people is not None and value in (0.0, 1.0):
+    if people is not None and is_extreme(value, people):
         from scipy.special import betaincinv
 
         width = float(betaincinv(0.5, people + 0.5, (1 + covered) / 2))
-        low, high = (low, max(high, width)) if value == 0.0 else (min(low, 1.0 - width), high)
+        low, high = (low, max(high, width)) if value < 0.5 else (min(low, 1.0 - width), high)
     return low, high
+
+
+def is_extreme(share: float, people: int) -> bool:
+    """Whether a share of faces of so many ``people`` is 0 or 1, or less than half a person away from it.
+
+    So it is with a mean of probabilities that are all tiny: it is above 0, yet no sample of the people shows how large
+    it may be.
+    """
+    return min(share, 1 - share) * people < 0.5
 
 
 TIED = 1e-4

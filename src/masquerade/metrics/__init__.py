@@ -97,8 +97,8 @@ class Value:
     ``draws``: the value in each bootstrap sample of the people, (Evidence.draws,), with the weights of
     `Evidence.weights_of`. A sample without a value is NaN. Thresholds that other people set differ between samples, too
     (core/thresholds.py); those that authors published, and those of attackers, do not.
-    ``people``: how many people are behind a share of faces; None for another number. A share of 0 or 1 has its interval
-    from it, since no draw differs from such a share.
+    ``people``: how many people are behind a share of faces; None for another number. A share of 0 or 1, or near it, has
+    its interval from it, since hardly a draw differs from such a share.
     ``found``: of a share, how large a part of all faces ``over`` is in each sample, (Evidence.draws,); None if it is 1.
     """
 

@@ -58,7 +58,7 @@ def notes(result: "TableResult") -> list[str]:
     )
     intervals = (
         f"[low, high] is the 95 % bootstrap interval over people{' and seeds' if several else ''} (BCa; at a share of "
-        "0 or 1, at least that of Jeffreys for so many people)."
+        "0 or 1, or near it, at least that of Jeffreys for so many people)."
     )
     sentences = ours if table.ours else [f"† marks what is not in the paper. {' '.join(ours)}".rstrip()]
     sentences += [f"{line.row.title}: {line.row.note}." for line in result.lines if line.row.printed and line.row.note]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from masquerade.core import seeding
-from masquerade.core.statistics import COVERED, combine_intervals, compute_interval, correlate_draws, decode
+from masquerade.core.statistics import COVERED, combine_intervals, compute_interval, correlate_draws, decode, is_extreme
 from masquerade.papers import shares
 from masquerade.papers.context import Context
 from masquerade.papers.declarations import Measure, Printed
@@ -69,8 +69,8 @@ class Measured:
 
     @property
     def is_extreme(self) -> bool:
-        """Whether this is a share of 0 or 1, which no bootstrap sample of its people changes."""
-        return self.people is not None and self.value in (0.0, 1.0)
+        """Whether this is a share near 0 or 1, about which bootstrap samples of its people say too little."""
+        return self.value is not None and self.people is not None and is_extreme(self.value, self.people)
 
 
 class Results:
@@ -257,9 +257,9 @@ def combine(
 
     Every number must have a value; without draws there is no interval. The interval covers a share ``covered``. It is
     that of the sum in each bootstrap sample of the same people. Where all numbers are shares of people, whose bootstrap
-    is too narrow for few people and near 0 and 1, it also contains the interval of `shares.combine_shares`. No sample
-    of its people changes a share of 0 or 1, so with one and a number of another kind the interval is combined from
-    those of the numbers (`combine_intervals`).
+    is too narrow for few people and near 0 and 1, it also contains the interval of `shares.combine_shares`. Samples of
+    its people say too little about a share near 0 or 1 (`statistics.is_extreme`), so with one and a number of another
+    kind the interval is combined from those of the numbers (`combine_intervals`).
     """
     scales, values = np.array(coefficients), np.array([number.value for number in numbers], dtype=np.float64)
     value = float(scales @ values) + within

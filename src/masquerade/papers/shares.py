@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from masquerade.core.statistics import combine_intervals, correlate_draws
+from masquerade.core.statistics import combine_intervals, correlate_draws, is_extreme
 
 
 def combine_shares(
@@ -26,10 +26,10 @@ def count_effective(share: float, draws: np.ndarray, people: int) -> float:
     """How many independent people would give a share the variance of its bootstrap ``draws`` (B,).
 
     That is p (1 - p) over the variance: fewer than ``people`` where a threshold is uncertain, too, more where a person
-    has several images. A share of 0 or 1 has no variance in its draws, and counts its people.
+    has several images. A share near 0 or 1 has hardly any variance in its draws, and counts its people.
     """
     variance = float(np.nanvar(draws))
-    return share * (1 - share) / variance if variance > 0 and 0 < share < 1 else float(people)
+    return share * (1 - share) / variance if variance > 0 and not is_extreme(share, people) else float(people)
 
 
 def find_score_interval(share: float, size: float, covered: float) -> tuple[float, float]:
