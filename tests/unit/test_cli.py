@@ -319,7 +319,7 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     compute, cls = loading.load(root).compute, discovery.load("methods", "original")
     monkeypatch.setattr(cls, "Variant", Knobs)
     knobs = Knobs(epsilon=6.0, sampler="seeded", sensitivity="measured")
-    block = SimpleNamespace(params=cls.Params(), variants={"control": knobs})
+    block = SimpleNamespace(params=cls.Params(), variants={"control": knobs}, photographs=True)
     parameters = SimpleNamespace(
         methods={"original": block}, scale="mini", seeds=[0], tree={"methods": {"original": {"params": {}}}},
         compute=compute, matrix=SimpleNamespace(train_on="folder"), ablations=lambda name: {}, needs=lambda name: (),
@@ -329,6 +329,13 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     as_written, _ = choosing.build_method(root, parameters, "original", None, strict=False)
     assert strict.variant == Knobs(epsilon=6.0, sampler="opendp", sensitivity="bound")
     assert as_written.variant == knobs
+
+
+@pytest.mark.parametrize("scale", ["mini", "evening", "photo"])
+def test_networks_behind_whose_images_people_see_the_person_are_kept_from_photographs(scale):
+    parameters = loading.load(ROOT, scale)
+    with pytest.raises(ParameterError, match=r"people still recognize .*docs/which_method.md"):
+        choosing.build_method(ROOT, parameters, "fit", None, strict=True)
 
 
 def test_photographs_that_other_processes_read_give_the_same_results(root, pictures, tmp_path, monkeypatch):

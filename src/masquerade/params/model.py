@@ -42,6 +42,9 @@ class MethodBlock(Settings):
 
     every_variant: dict[str, Any] | None = None
     """Values of each of `variants`. A value that a variant sets itself replaces the one given here."""
+    photographs: bool = True
+    """Whether the command line and Python take its networks for photographs. False: people still recognize whom it
+    hides, whatever a recognizer says, so its images are for the tables alone."""
 
     @model_validator(mode="before")
     @classmethod

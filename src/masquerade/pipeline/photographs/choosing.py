@@ -107,6 +107,12 @@ def build_method(
     variant = variant or next(iter(block.variants))
     if variant not in block.variants:
         raise ParameterError(f"'{name}' has no variant '{variant}'. It has: {', '.join(block.variants)}.")
+    if not (block.photographs or checkpoint):
+        raise ParameterError(
+            f"{cls.title}: people still recognize whom its networks of scale {parameters.scale} hide, whatever a "
+            f"recognizer says. They are for the tables alone (docs/which_method.md). Take another method, or a network of "
+            "your own with --checkpoint."
+        )
     knobs = block.variants[variant]
     if strict:
         changes = {knob: value for knob, value in STRICT.items() if knob in type(knobs).model_fields}
