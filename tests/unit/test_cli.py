@@ -331,11 +331,12 @@ def test_real_photographs_use_opendp_noise_and_the_bound_of_the_sensitivity(root
     assert as_written.variant == knobs
 
 
+@pytest.mark.parametrize("method", ["anonymousnet", "fit"])
 @pytest.mark.parametrize("scale", ["mini", "evening", "photo"])
-def test_networks_behind_whose_images_people_see_the_person_are_kept_from_photographs(scale):
+def test_networks_behind_whose_images_people_see_the_person_are_kept_from_photographs(scale, method):
     parameters = loading.load(ROOT, scale)
     with pytest.raises(ParameterError, match=r"people still recognize .*docs/which_method.md"):
-        choosing.build_method(ROOT, parameters, "fit", None, strict=True)
+        choosing.build_method(ROOT, parameters, method, None, strict=True)
 
 
 def test_photographs_that_other_processes_read_give_the_same_results(root, pictures, tmp_path, monkeypatch):
