@@ -110,8 +110,8 @@ def build_method(
     if not (block.photographs or checkpoint):
         raise ParameterError(
             f"{cls.title}: people still recognize whom its networks of scale {parameters.scale} hide, whatever a "
-            f"recognizer says. They are for the tables alone (docs/which_method.md). Take another method, or a network of "
-            "your own with --checkpoint."
+            "recognizer says. They are for the tables alone. Take another method (docs/which_method.md), or a network "
+            "of your own from Python (`checkpoint` of `masquerade.load`)."
         )
     knobs = block.variants[variant]
     if strict:
